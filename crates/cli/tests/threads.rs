@@ -5,6 +5,7 @@ mod common;
 use common::{BOTH, Place, Report, text};
 use serde_json::Value;
 use std::process::Command;
+use std::sync::Mutex;
 
 fn compile(place: &Place, source: &str, compiler: &str, options: &[&str]) -> String {
     let source = format!("{}/tests/programs/{source}", env!("CARGO_MANIFEST_DIR"));
@@ -44,8 +45,10 @@ const STEPS: u64 = ROUNDS * (20_000 + 200);
 /// Runs that are tried where a machine was so busy that a thread which is waited for had a processor before the one that waits.
 const TRIES: usize = 5;
 
-/// Finds delays that are about as large as an overhead in some run of several.
+/// Finds delays that are about as large as an overhead in some run of several. One at a time: each has threads that want a processor each.
 fn hands_on(run: impl Fn() -> (Vec<f64>, f64), how: &str) {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let _alone = ALONE.lock();
     let mut runs = Vec::new();
     while runs.len() < TRIES {
         let (delays, overhead) = run();
@@ -64,6 +67,8 @@ fn who_waits_for_a_thread_has_its_delay() {
         ("exit", "pthread_join", 1),
         ("barrier", "pthread_barrier_wait", 2 * ROUNDS),
         ("signal", "pthread_cond_wait", 0),
+        ("mutex", "contended pthread_mutex_lock", 0),
+        ("rwlock", "contended pthread_rwlock_rdlock", 0),
     ];
     for (how, operation, number) in operations {
         let run = || {
@@ -98,6 +103,22 @@ fn members_of_a_team_wait_for_one_another() {
             (of_threads(&report, "delay_s").to_vec(), of_threads(&report, "overhead_s").iter().sum())
         };
         hands_on(run, compiler);
+    }
+}
+
+#[test]
+fn who_waits_for_a_lock_of_openmp_gains_what_its_holder_gained() {
+    for (how, operation) in [("critical", "contended omp critical"), ("team lock", "contended omp_set_lock")] {
+        for compiler in ["gcc", "clang"] {
+            let run = || {
+                let report = measure(compiler, &["-fopenmp"], how);
+                assert_eq!(calls(&report, "step"), STEPS, "{how}, {compiler}");
+                let waits = calls(&report, operation);
+                assert!((1..=ROUNDS).contains(&waits), "{how}, {compiler}: {waits}");
+                (of_threads(&report, "delay_s").to_vec(), of_threads(&report, "overhead_s")[1])
+            };
+            hands_on(run, how);
+        }
     }
 }
 

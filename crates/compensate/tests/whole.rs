@@ -63,6 +63,15 @@ fn threads_that_wait_at_a_barrier_are_a_finding_and_those_that_wait_for_an_end_a
 }
 
 #[test]
+fn threads_that_wait_for_a_lock_are_a_finding_that_says_how_often() {
+    let found = all_findings(&threads_with(&[(1.0, 1.0), (1.5, 0.5)], "contended pthread_mutex_lock"));
+    let FindingKind::Lock { threads, processes, waits, each_s } = found[0].kind else { panic!("{found:?}") };
+    assert_eq!((found.len(), found[0].region, found[0].caller), (1, RegionIndex(2), Some(RegionIndex(1))));
+    assert_eq!((threads, processes), (2, 1));
+    assert!((found[0].seconds.value - 0.75).abs() < 1e-6 && (each_s * waits as f64 - 1.5).abs() < 1e-6, "{found:?}");
+}
+
+#[test]
 fn of_a_program_in_which_nobody_waits_the_region_with_most_of_the_time_is_named() {
     let found = all_findings(&threads_with(&[(2.0, 0.0)], "omp barrier"));
     let FindingKind::HotSpot { part, calls, per_call_s } = found[0].kind else { panic!("{found:?}") };

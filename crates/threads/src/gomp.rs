@@ -1,12 +1,14 @@
-//! OpenMP by the entry points of GCC's library (`libgomp`), which compiled code calls.
+//! OpenMP by the entry points of GCC's library (`libgomp`), which compiled code calls; and those of locks, of LLVM's, too.
 //!
 //! Constructs that may be cancelled, and reductions over tasks, are passed on, and whatever waits in them is not known.
 
+use crate::lock;
 use crate::ompt;
 use crate::operations::Operation;
 use crate::real;
 use crate::team::{AtBarrier, Place, Team, go_to, joined, makes_task};
 use crate::wait::{Wait, moment};
+use core::cell::Cell;
 use core::ffi::{CStr, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
@@ -26,6 +28,31 @@ enum Meaning {
     Barrier,
     /// Makes tasks.
     Task,
+    /// Takes the lock that its first argument names, and lets go of it.
+    TakesLock,
+    LeavesLock,
+    /// The same of critical sections that their first argument names, or their third one, and of those without a name.
+    TakesNamed,
+    LeavesNamed,
+    TakesThird,
+    LeavesThird,
+    TakesNameless,
+    LeavesNameless,
+    /// The same of what is to be done at once.
+    TakesAtomic,
+    LeavesAtomic,
+}
+
+impl Meaning {
+    /// What names the lock that is meant.
+    fn lock(self, arguments: &Arguments) -> usize {
+        match self {
+            Self::TakesNameless | Self::LeavesNameless => 1,
+            Self::TakesAtomic | Self::LeavesAtomic => 2,
+            Self::TakesThird | Self::LeavesThird => arguments[2],
+            _ => arguments[0],
+        }
+    }
 }
 
 /// A function of the library.
@@ -34,6 +61,13 @@ struct Function {
     meaning: Meaning,
     /// The real one, where everybody calls the same one.
     found: AtomicPtr<c_void>,
+}
+
+impl Function {
+    /// Whether LLVM's library comes to it where a program asks for a lock.
+    fn is_own_of_llvm(&self) -> bool {
+        matches!(self.meaning, Meaning::TakesLock | Meaning::LeavesLock | Meaning::TakesThird | Meaning::LeavesThird)
+    }
 }
 
 macro_rules! functions {
@@ -96,6 +130,19 @@ functions! {
     GOMP_task Task;
     GOMP_taskloop Task;
     GOMP_taskloop_ull Task;
+    GOMP_critical_start TakesNameless;
+    GOMP_critical_end LeavesNameless;
+    GOMP_critical_name_start TakesNamed;
+    GOMP_critical_name_end LeavesNamed;
+    GOMP_atomic_start TakesAtomic;
+    GOMP_atomic_end LeavesAtomic;
+    __kmpc_critical TakesThird;
+    __kmpc_critical_with_hint TakesThird;
+    __kmpc_end_critical LeavesThird;
+    omp_set_lock TakesLock;
+    omp_unset_lock LeavesLock;
+    omp_set_lock_ TakesLock;
+    omp_unset_lock_ LeavesLock;
 }
 
 /// The real function.
@@ -110,9 +157,24 @@ impl Real {
             function.found.store(found, Relaxed);
         }
         if found.is_null() {
-            found = real::of_caller(function.name, caller);
+            found = Self::of_caller(function, caller);
         }
         (!found.is_null()).then_some(Self(found))
+    }
+
+    /// That of a library which was loaded for itself, looked up where the thread's last such call was of another function or elsewhere.
+    #[cold]
+    fn of_caller(function: &Function, caller: usize) -> *mut c_void {
+        thread_local! {
+            static LAST: Cell<(usize, usize, *mut c_void)> = const { Cell::new((0, 0, core::ptr::null_mut())) };
+        }
+        let name = function.name.as_ptr().addr();
+        let (last_name, last_caller, mut found) = LAST.get();
+        if (last_name, last_caller) != (name, caller) {
+            found = real::of_caller(function.name, caller);
+            LAST.set((name, caller, found));
+        }
+        found
     }
 
     /// # Safety
@@ -141,8 +203,8 @@ unsafe extern "C-unwind" fn dispatch(id: usize, arguments: &mut Arguments, calle
         }
         return 0;
     };
-    // LLVM's library has these functions as well, and tells itself what they do.
-    if ompt::is_told() {
+    // LLVM's library has most of these functions as well, and tells itself what they do, but for locks: of those only when they are free again.
+    if ompt::is_told() && !function.is_own_of_llvm() {
         // SAFETY: as the caller's.
         return unsafe { real.invoke(arguments) };
     }
@@ -169,6 +231,20 @@ unsafe extern "C-unwind" fn dispatch(id: usize, arguments: &mut Arguments, calle
         }
         Meaning::Task => {
             makes_task();
+            // SAFETY: as the caller's.
+            unsafe { real.invoke(arguments) }
+        }
+        Meaning::TakesLock | Meaning::TakesNamed | Meaning::TakesThird | Meaning::TakesNameless | Meaning::TakesAtomic => {
+            let operation = if function.meaning == Meaning::TakesLock { Operation::TeamLock } else { Operation::Critical };
+            let lock = function.meaning.lock(arguments);
+            let contention = lock::before(operation, lock);
+            // SAFETY: as the caller's.
+            let result = unsafe { real.invoke(arguments) };
+            lock::after(lock, contention);
+            result
+        }
+        Meaning::LeavesLock | Meaning::LeavesNamed | Meaning::LeavesThird | Meaning::LeavesNameless | Meaning::LeavesAtomic => {
+            lock::at_release(function.meaning.lock(arguments));
             // SAFETY: as the caller's.
             unsafe { real.invoke(arguments) }
         }

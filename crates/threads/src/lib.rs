@@ -3,6 +3,7 @@
 //!
 //! * `start`, `join`: a thread begins with the delay of who starts it, and who joins it waits for its end.
 //! * `condition`, `barrier`: condition variables and barriers of POSIX threads.
+//! * `lock`: mutexes and reader-writer locks; `places`: what is waited for at once.
 //! * `gomp`, `ompt`: parallel regions and barriers of OpenMP, by the entry points of GCC's library and by the tools interface that LLVM's
 //!   library has; `team`: the threads of such a region.
 //! * `wait`: a wait under way, a region of its own; `operations`: what these regions are called. `phases`, `real`: what all build on.
@@ -11,15 +12,17 @@
 //! its result is returned unchanged; nothing here waits for anything that the program does not wait for; where a process is not measured,
 //! everything is passed on.
 //!
-//! What is absent: mutexes and spinning. Who gets a lock first is a matter of nanoseconds, and what wrapping one takes is more than it does.
+//! What is absent: spinning, and waits by system calls of the program's own.
 
 mod barrier;
 mod condition;
 mod gomp;
 mod join;
+mod lock;
 mod ompt;
 mod operations;
 mod phases;
+mod places;
 mod real;
 mod start;
 mod team;

@@ -14,11 +14,28 @@ pub(crate) enum Operation {
     Barrier = 3,
     Parallel = 4,
     TeamBarrier = 5,
+    Mutex = 6,
+    ReadLock = 7,
+    WriteLock = 8,
+    Critical = 9,
+    TeamLock = 10,
 }
 
-const NAMES: [&str; 5] = ["pthread_join", "pthread_cond_wait", "pthread_barrier_wait", "omp parallel", "omp barrier"];
+/// Of locks there are calls that wait alone.
+const NAMES: [&str; 10] = [
+    "pthread_join",
+    "pthread_cond_wait",
+    "pthread_barrier_wait",
+    "omp parallel",
+    "omp barrier",
+    "contended pthread_mutex_lock",
+    "contended pthread_rwlock_rdlock",
+    "contended pthread_rwlock_wrlock",
+    "contended omp critical",
+    "contended omp_set_lock",
+];
 /// Changes with the names.
-const IDENTITY: [u8; 16] = *b"tare threads 001";
+const IDENTITY: [u8; 16] = *b"tare threads 002";
 
 /// The region of an operation; `None` where nothing is to be recorded, and while another thread gives them their ids: nobody waits for that.
 pub(crate) fn region(operation: Operation) -> Option<RegionId> {

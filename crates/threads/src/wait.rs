@@ -3,6 +3,7 @@
 use crate::operations::{Operation, region};
 use core::sync::atomic::Ordering::Relaxed;
 use tare_delay::completion::{Arrivals, Moment, complete};
+use tare_delay::locks::contended;
 use tare_format::ids::Ticks;
 use tare_runtime::process::{Mode, delay_model, is_measuring, mode, now, refresh_clocks};
 use tare_runtime::wrapper::{Open, Thread, current_delay, gains, known_thread, outermost};
@@ -17,6 +18,8 @@ pub(crate) fn moment() -> Moment {
 pub(crate) enum Awaited {
     /// It came, or nothing was waited for.
     Came(Arrivals),
+    /// It was held by others, whose delay grew by so many ticks while they had it.
+    Held(i64),
     /// What was waited for is not known.
     Unknown,
 }
@@ -61,6 +64,7 @@ impl Wait {
     pub(crate) fn end_since(self, begin: Moment, end: Ticks, awaited: Awaited) {
         let done = match awaited {
             Awaited::Came(arrivals) => Some(complete(delay_model(), begin, end, &arrivals)),
+            Awaited::Held(gained) => Some(contended(delay_model(), begin, end, gained)),
             Awaited::Unknown => None,
         };
         let Some((thread, open)) = self.region else {

@@ -4,6 +4,7 @@
 #endif
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -65,6 +66,94 @@ static void *with_signals(void *sum) {
     return 0;
 }
 
+// The busy thread works with a lock in its hands, and the other one asks for it meanwhile.
+static pthread_rwlock_t readers = PTHREAD_RWLOCK_INITIALIZER;
+static int round_inside, round_asking, round_done;
+
+static void await(int *round, int wanted) {
+    while (__atomic_load_n(round, __ATOMIC_SEQ_CST) != wanted) sched_yield();
+}
+
+// It works from when the other one is about to ask.
+static void be_inside(int round) {
+    __atomic_store_n(&round_inside, round, __ATOMIC_SEQ_CST);
+    await(&round_asking, round);
+}
+
+static void be_asking(int round) {
+    await(&round_inside, round);
+    __atomic_store_n(&round_asking, round, __ATOMIC_SEQ_CST);
+}
+
+static void *with_mutex(void *sum) {
+    for (int round = 1; round <= ROUNDS; round++) {
+        pthread_mutex_lock(&mutex);
+        be_inside(round);
+        *(double *)sum += work(MANY);
+        pthread_mutex_unlock(&mutex);
+        await(&round_done, round);
+    }
+    return 0;
+}
+
+static void *with_write_lock(void *sum) {
+    for (int round = 1; round <= ROUNDS; round++) {
+        pthread_rwlock_wrlock(&readers);
+        be_inside(round);
+        *(double *)sum += work(MANY);
+        pthread_rwlock_unlock(&readers);
+        await(&round_done, round);
+    }
+    return 0;
+}
+
+static void ask_for_lock(int round, int to_read) {
+    be_asking(round);
+    if (to_read) {
+        pthread_rwlock_rdlock(&readers);
+        pthread_rwlock_unlock(&readers);
+    } else {
+        pthread_mutex_lock(&mutex);
+        pthread_mutex_unlock(&mutex);
+    }
+    __atomic_store_n(&round_done, round, __ATOMIC_SEQ_CST);
+}
+
+#ifdef _OPENMP
+static omp_lock_t team_lock;
+
+static double in_turn(int is_busy, int round, int is_critical) {
+    double sum = 0;
+    if (!is_busy) be_asking(round);
+    if (is_critical) {
+#pragma omp critical(turn)
+        {
+            if (is_busy) be_inside(round);
+            sum += work(is_busy ? MANY : FEW);
+        }
+    } else {
+        omp_set_lock(&team_lock);
+        if (is_busy) be_inside(round);
+        sum += work(is_busy ? MANY : FEW);
+        omp_unset_lock(&team_lock);
+    }
+    if (is_busy) await(&round_done, round);
+    else __atomic_store_n(&round_done, round, __ATOMIC_SEQ_CST);
+    return sum;
+}
+#endif
+
+static double taking_turns(int is_critical) {
+    double sum = 0;
+#ifdef _OPENMP
+    omp_init_lock(&team_lock);
+#pragma omp parallel num_threads(2) reduction(+ : sum)
+    for (int round = 1; round <= ROUNDS; round++) sum += in_turn(omp_get_thread_num() == 1, round, is_critical);
+    omp_destroy_lock(&team_lock);
+#endif
+    return is_critical ? sum : -sum;
+}
+
 static double parallel(void) {
     double sum = 0;
 #ifdef _OPENMP
@@ -86,11 +175,15 @@ int main(int count, char **arguments) {
     double own = 0, other = 0;
     if (strcmp(how, "openmp") == 0) {
         own = parallel();
+    } else if (strcmp(how, "critical") == 0 || strcmp(how, "team lock") == 0) {
+        own = taking_turns(how[0] == 'c');
     } else {
         void *(*busy)(void *) = strcmp(how, "exit") == 0      ? all_rounds_and_leave
                                 : strcmp(how, "barrier") == 0 ? at_barriers
                                 : strcmp(how, "signal") == 0  ? with_signals
                                 : strcmp(how, "system") == 0  ? by_system_calls
+                                : strcmp(how, "mutex") == 0   ? with_mutex
+                                : strcmp(how, "rwlock") == 0  ? with_write_lock
                                                               : all_rounds;
         pthread_t thread;
         pthread_barrier_init(&barrier, 0, 2);
@@ -98,6 +191,7 @@ int main(int count, char **arguments) {
         for (int round = 0; round < ROUNDS; round++) {
             own += work(FEW);
             if (busy == at_barriers) pthread_barrier_wait(&barrier);
+            if (busy == with_mutex || busy == with_write_lock) ask_for_lock(round + 1, busy == with_write_lock);
             if (busy != with_signals) continue;
             pthread_mutex_lock(&mutex);
             while (round_of_busy <= round) pthread_cond_wait(&condition, &mutex);

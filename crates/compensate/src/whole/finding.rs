@@ -116,6 +116,17 @@ pub enum FindingKind {
         /// Those that hardly wait, by number, of each process in its turn.
         awaited: Vec<u32>,
     },
+    /// Threads of processes wait for a lock that another one has.
+    Lock {
+        /// How many do.
+        threads: usize,
+        /// In how many processes.
+        processes: usize,
+        /// How often.
+        waits: u64,
+        /// Seconds of a wait, on average.
+        each_s: f64,
+    },
     /// There are no ranks, no threads wait, and much of the time is a single region's.
     HotSpot {
         /// Its part of the time of all threads.

@@ -250,6 +250,8 @@ fn threads_paradigm_and_role(name: &str) -> (&'static str, &'static str) {
         "omp barrier" => ("openmp", "barrier"),
         "pthread_join" => ("pthread", "thread_wait"),
         "pthread_barrier_wait" => ("pthread", "barrier"),
+        "contended omp critical" => ("openmp", "critical"),
+        "contended omp_set_lock" => ("openmp", "function"),
         _ => ("pthread", "function"),
     }
 }

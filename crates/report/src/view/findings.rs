@@ -139,6 +139,7 @@ impl Words<'_> {
                 ("F-no-processor", format!("{what}{sharing}"), Some(attempt.to_string()))
             }
             FindingKind::Threads { threads, processes, awaited } => self.threads(self.name(finding.region), *threads, *processes, awaited),
+            FindingKind::Lock { threads, processes, waits, each_s } => self.lock(self.name(finding.region), *threads, *processes, (*waits, *each_s)),
             FindingKind::HotSpot { part, calls, per_call_s } => self.hot_spot(finding.region, *part, *calls, *per_call_s),
             FindingKind::Messages { calls, messages, bytes } => self.messages(*calls, *messages, *bytes),
         };
@@ -308,6 +309,21 @@ impl Words<'_> {
         ("F-wait-threads", what, Some(attempt.to_string()))
     }
 
+    fn lock(&self, operation: &str, threads: usize, processes: usize, (waits, each_s): (u64, f64)) -> (&'static str, String, Option<String>) {
+        let who = match (threads, processes) {
+            (1, _) => "a thread waits".to_string(),
+            (_, 1) => format!("{threads} threads wait"),
+            _ => format!("{threads} threads of {processes} processes wait"),
+        };
+        let each = time_with_unit(each_s, self.glyphs);
+        let times = if waits == 1 { format!("once, for {each}") } else { format!("{} times for {each} each", count(waits, self.glyphs)) };
+        let attempt = match operation.ends_with("critical") {
+            true => "less within it, a name of its own for what does not touch the same data, or `reduction` or `omp atomic` instead",
+            false => "less that is done with the lock in hand, or several locks for parts of the data",
+        };
+        ("F-wait-lock", format!("{who} until another thread lets go of the lock, {times}"), Some(attempt.to_string()))
+    }
+
     fn hot_spot(&self, region: RegionIndex, part: f64, calls: u64, per_call_s: f64) -> (&'static str, String, Option<String>) {
         let each = if calls == 1 { String::new() } else { format!(" of {} each", time_with_unit(per_call_s, self.glyphs)) };
         let calls = format!("{} {}", count(calls, self.glyphs), if calls == 1 { "call" } else { "calls" });
@@ -465,6 +481,18 @@ mod tests {
         assert_eq!(what("omp parallel", 2, &[]), "in 2 processes the thread that began it waits until the last one of its team is done");
         assert_eq!(what("omp barrier", 1, &[]), "4 threads wait in turn until the last one arrives");
         assert_eq!(what("omp barrier", 1, &[3]), "threads wait until thread 3 arrives");
+    }
+
+    #[test]
+    fn who_waits_for_a_lock_is_told_how_often_and_for_how_long() {
+        let (profile, run) = (Profile::default(), Run::default());
+        let words = Words { profile: &profile, run: &run, page: None, glyphs: &Glyphs::ASCII };
+        let (_, what, attempt) = words.lock("contended omp critical", 4, 1, (1200, 0.0005));
+        assert_eq!(what.replace('\u{a0}', " "), "4 threads wait until another thread lets go of the lock, 1200 times for 500 us each");
+        assert!(attempt.expect("something to try").contains("`omp atomic`"));
+        let (_, what, attempt) = words.lock("contended pthread_mutex_lock", 1, 1, (1, 0.5));
+        assert_eq!(what.replace('\u{a0}', " "), "a thread waits until another thread lets go of the lock, once, for 500 ms");
+        assert!(attempt.expect("something to try").contains("several locks"));
     }
 
     #[test]

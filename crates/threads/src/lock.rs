@@ -1,0 +1,269 @@
+//! Mutexes, reader-writer locks, and the locks and critical sections of OpenMP: who meets one that another thread has waits until that one
+//! lets go of it.
+//!
+//! A lock that is free is taken as without us: no clock is read and nothing is recorded. What a lock's waits are is recorded, and from the first of
+//! them on also by how much the delay of those who have it grows meanwhile ([`tare_delay::locks::contended`]).
+
+use crate::operations::Operation;
+use crate::places::{Known, Place, Places};
+use crate::real::Real;
+use crate::wait::{Awaited, Wait};
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicI64, AtomicUsize, Ordering::Relaxed};
+use tare_runtime::process::now;
+use tare_runtime::wrapper::current_delay;
+
+/// What those who had a lock gained with it in their hands. Who has the lock writes it.
+struct Held {
+    /// The holder's delay when it got it; `UNKNOWN` where that was before anybody waited.
+    had_with: AtomicI64,
+    /// All of them so far, in ticks.
+    gained: AtomicI64,
+}
+
+const UNKNOWN: i64 = i64::MIN;
+
+impl Known for Held {
+    const NONE: Self = Self { had_with: AtomicI64::new(UNKNOWN), gained: AtomicI64::new(0) };
+
+    fn clear(&self) {
+        self.had_with.store(UNKNOWN, Relaxed);
+    }
+}
+
+impl Held {
+    /// The calling thread has got the lock. Out of the way of locks that nobody waits for.
+    #[cold]
+    #[inline(never)]
+    fn had(&self) {
+        self.had_with.store(current_delay(), Relaxed);
+    }
+
+    /// The calling thread, which has the lock, lets go of it.
+    #[cold]
+    #[inline(never)]
+    fn lets_go(&self) {
+        let (with, here) = (self.had_with.load(Relaxed), current_delay());
+        if with != UNKNOWN {
+            self.gained.store(self.gained.load(Relaxed) + (here - with).max(0), Relaxed);
+            // It may have the lock several times.
+            self.had_with.store(here, Relaxed);
+        }
+    }
+}
+
+static CONTENDED: Places<Held> = Places::new();
+
+/// The calling thread has got a lock.
+#[inline]
+pub(crate) fn had(lock: usize) {
+    if let Some(place) = CONTENDED.of(lock) {
+        place.known.had();
+    }
+}
+
+/// The calling thread, which has a lock, lets go of it.
+#[inline]
+pub(crate) fn lets_go(lock: usize) {
+    if let Some(place) = CONTENDED.of(lock) {
+        place.known.lets_go();
+    }
+}
+
+/// A wait for a lock that another thread has.
+pub(crate) struct Contention {
+    lock: usize,
+    wait: Wait,
+    place: Option<(&'static Place<Held>, i64)>,
+}
+
+impl Contention {
+    /// `None` where nothing is measured.
+    pub(crate) fn begin(operation: Operation, lock: usize) -> Option<Self> {
+        let wait = Wait::begin(operation)?;
+        let place = CONTENDED.begin(lock).map(|place| (place, place.known.gained.load(Relaxed)));
+        Some(Self { lock, wait, place })
+    }
+
+    /// The wait is over, with the lock or without.
+    pub(crate) fn end(self, is_had: bool) {
+        let end = now();
+        let gained = self.place.and_then(|(place, before)| place.end(|known| known.gained.load(Relaxed) - before));
+        if is_had {
+            had(self.lock);
+        }
+        self.wait.end(end, gained.map_or(Awaited::Unknown, Awaited::Held));
+    }
+}
+
+/// Takes a lock: by `without_waiting` where that says anything but that it is held, by `real` otherwise.
+#[inline]
+fn take(operation: Operation, lock: usize, without_waiting: impl FnOnce() -> Option<c_int>, real: impl FnOnce() -> c_int) -> c_int {
+    match without_waiting() {
+        Some(result) => {
+            had(lock);
+            result
+        }
+        None => take_held(operation, lock, real),
+    }
+}
+
+#[cold]
+fn take_held(operation: Operation, lock: usize, real: impl FnOnce() -> c_int) -> c_int {
+    let contention = Contention::begin(operation, lock);
+    let result = real();
+    match contention {
+        Some(contention) => contention.end(result == 0),
+        None => had(lock),
+    }
+    result
+}
+
+/// Locks that are had now, of kinds that cannot be asked for without waiting: each at its place, where of two the last one stands.
+static HAD: [AtomicUsize; 256] = [const { AtomicUsize::new(0) }; 256];
+
+fn had_at(lock: usize) -> &'static AtomicUsize {
+    &HAD[(lock.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) % HAD.len()]
+}
+
+/// The calling thread is about to take a lock of such a kind: the wait, if another thread has it.
+#[inline]
+pub(crate) fn before(operation: Operation, lock: usize) -> Option<Contention> {
+    // Between one that lets go of it and the next one in the queue nobody has it.
+    let is_had = had_at(lock).load(Relaxed) == lock || CONTENDED.of(lock).is_some_and(Place::is_awaited);
+    if is_had { Contention::begin(operation, lock) } else { None }
+}
+
+/// It has taken it.
+#[inline]
+pub(crate) fn after(lock: usize, contention: Option<Contention>) {
+    had_at(lock).store(lock, Relaxed);
+    match contention {
+        Some(contention) => contention.end(true),
+        None => had(lock),
+    }
+}
+
+/// It is about to let go of it.
+#[inline]
+pub(crate) fn at_release(lock: usize) {
+    lets_go(lock);
+    let had = had_at(lock);
+    if had.load(Relaxed) == lock {
+        had.store(0, Relaxed);
+    }
+}
+
+type Lock = *mut c_void;
+type Time = *const libc::timespec;
+type OfLock = unsafe extern "C" fn(Lock) -> c_int;
+type Timed = unsafe extern "C" fn(Lock, Time) -> c_int;
+type Clocked = unsafe extern "C" fn(Lock, libc::clockid_t, Time) -> c_int;
+
+/// A function of libc's that takes a lock, and that which does so only where the lock is free.
+struct Taking {
+    real: Real<OfLock>,
+    without_waiting: &'static Real<OfLock>,
+    operation: Operation,
+}
+
+impl Taking {
+    /// # Safety
+    /// The argument must be the program's.
+    #[inline]
+    unsafe fn take(&self, lock: Lock) -> c_int {
+        // SAFETY: as the caller vouches.
+        let real = || unsafe { self.real.get().map_or(libc::EINVAL, |real| real(lock)) };
+        // SAFETY: as the caller vouches.
+        take(self.operation, lock.addr(), || unsafe { take_free(self.without_waiting, lock) }, real)
+    }
+}
+
+/// What is returned by a function that takes a lock only where it is free; `None` where it is held.
+///
+/// # Safety
+/// The argument must be the program's.
+#[inline]
+unsafe fn take_free(function: &Real<OfLock>, lock: Lock) -> Option<c_int> {
+    // SAFETY: as the caller vouches.
+    function.get().map(|take| unsafe { take(lock) }).filter(|&result| result != libc::EBUSY)
+}
+
+macro_rules! taking {
+    ($($name:ident = $operation:ident, $text:literal, $free:ident;)*) => {
+        $(#[unsafe(no_mangle)]
+        unsafe extern "C" fn $name(lock: Lock) -> c_int {
+            // SAFETY: the type of libc's function of this name.
+            static TAKING: Taking = Taking { real: unsafe { Real::new($text) }, without_waiting: &$free, operation: Operation::$operation };
+            // SAFETY: the program's argument.
+            unsafe { TAKING.take(lock) }
+        })*
+    };
+}
+
+macro_rules! taking_free {
+    ($($name:ident = $text:literal, $real:ident;)*) => {
+        // SAFETY: the types of libc's functions of these names.
+        $(static $real: Real<OfLock> = unsafe { Real::new($text) };
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name(lock: Lock) -> c_int {
+            let Some(take) = $real.get() else { return libc::EINVAL };
+            // SAFETY: the program's argument.
+            let result = unsafe { take(lock) };
+            if result == 0 {
+                had(lock.addr());
+            }
+            result
+        })*
+    };
+}
+
+macro_rules! taking_in_time {
+    ($($name:ident = $operation:ident, $text:literal, $free:ident, $kind:ty, ($($argument:ident: $type:ty),*);)*) => {
+        $(#[unsafe(no_mangle)]
+        unsafe extern "C" fn $name(lock: Lock, $($argument: $type),*) -> c_int {
+            // SAFETY: the type of libc's function of this name.
+            static REAL: Real<$kind> = unsafe { Real::new($text) };
+            let Some(real) = REAL.get() else { return libc::EINVAL };
+            // SAFETY: the program's arguments.
+            take(Operation::$operation, lock.addr(), || unsafe { take_free(&$free, lock) }, || unsafe { real(lock, $($argument),*) })
+        })*
+    };
+}
+
+macro_rules! letting_go {
+    ($($name:ident = $text:literal;)*) => {
+        $(#[unsafe(no_mangle)]
+        unsafe extern "C" fn $name(lock: Lock) -> c_int {
+            // SAFETY: the type of libc's function of this name.
+            static REAL: Real<OfLock> = unsafe { Real::new($text) };
+            let Some(real) = REAL.get() else { return libc::EINVAL };
+            lets_go(lock.addr());
+            // SAFETY: the program's argument.
+            unsafe { real(lock) }
+        })*
+    };
+}
+
+taking_free! {
+    pthread_mutex_trylock = c"pthread_mutex_trylock", FREE_MUTEX;
+    pthread_rwlock_tryrdlock = c"pthread_rwlock_tryrdlock", FREE_TO_READ;
+    pthread_rwlock_trywrlock = c"pthread_rwlock_trywrlock", FREE_TO_WRITE;
+}
+taking! {
+    pthread_mutex_lock = Mutex, c"pthread_mutex_lock", FREE_MUTEX;
+    pthread_rwlock_rdlock = ReadLock, c"pthread_rwlock_rdlock", FREE_TO_READ;
+    pthread_rwlock_wrlock = WriteLock, c"pthread_rwlock_wrlock", FREE_TO_WRITE;
+}
+taking_in_time! {
+    pthread_mutex_timedlock = Mutex, c"pthread_mutex_timedlock", FREE_MUTEX, Timed, (until: Time);
+    pthread_mutex_clocklock = Mutex, c"pthread_mutex_clocklock", FREE_MUTEX, Clocked, (clock: libc::clockid_t, until: Time);
+    pthread_rwlock_timedrdlock = ReadLock, c"pthread_rwlock_timedrdlock", FREE_TO_READ, Timed, (until: Time);
+    pthread_rwlock_timedwrlock = WriteLock, c"pthread_rwlock_timedwrlock", FREE_TO_WRITE, Timed, (until: Time);
+    pthread_rwlock_clockrdlock = ReadLock, c"pthread_rwlock_clockrdlock", FREE_TO_READ, Clocked, (clock: libc::clockid_t, until: Time);
+    pthread_rwlock_clockwrlock = WriteLock, c"pthread_rwlock_clockwrlock", FREE_TO_WRITE, Clocked, (clock: libc::clockid_t, until: Time);
+}
+letting_go! {
+    pthread_mutex_unlock = c"pthread_mutex_unlock";
+    pthread_rwlock_unlock = c"pthread_rwlock_unlock";
+}
