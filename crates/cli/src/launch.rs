@@ -8,7 +8,7 @@ mod wrappers;
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::failure::{Code, Failure};
@@ -54,6 +54,8 @@ pub(crate) enum LaunchError {
     Script { script: String },
     #[error("`{0}` runs programs on a processor of its own, whose time says nothing of this machine's")]
     Emulator(String),
+    #[error("`{0}` runs with its owner's rights (set-user-ID or set-group-ID): an instrumented copy has none, and does something else")]
+    OwnRights(String),
     #[error("`{wrapper} {option}` names its programs in a file or a text, which hides them")]
     ProgramFile { wrapper: String, option: String },
 }
@@ -67,6 +69,7 @@ pub(crate) fn failure(error: &LaunchError) -> Failure {
         | LaunchError::NotExecutable(_)
         | LaunchError::Script { .. }
         | LaunchError::Emulator(_)
+        | LaunchError::OwnRights(_)
         | LaunchError::ProgramFile { .. } => Code::BadInput,
     };
     let remedy = match error {
@@ -74,6 +77,7 @@ pub(crate) fn failure(error: &LaunchError) -> Failure {
         LaunchError::NotFound(_) | LaunchError::Directory(_) => "check the name; a program in this directory is called ./NAME",
         LaunchError::NotExecutable(_) => "chmod +x, or name the program itself",
         LaunchError::Emulator(_) => "leave it out of the command",
+        LaunchError::OwnRights(_) => "measure a copy without that bit (`cp` leaves it out) as the user whose rights it takes",
         LaunchError::Script { .. } | LaunchError::ProgramFile { .. } => TWO_STEPS,
     };
     Failure::new(code, error.to_string()).remedy(remedy)
@@ -113,6 +117,7 @@ fn walk<'line>(line: &'line [OsString], start: usize, place: &Place<'line>, foun
     let command = &line[start];
     let path = resolve(command, place)?;
     match wrapper_named(&path).filter(|wrapper| wrapper.wraps(&line[start..]) && !is_of_the_user(&path)) {
+        None if takes_rights(&path) => return Err(LaunchError::OwnRights(command.to_string_lossy().into())),
         None => found.push(Program { position: start, path, debugger: place.debugger, launched_by: place.launched_by }),
         Some(wrapper) if wrapper.emulates => return Err(LaunchError::Emulator(command.to_string_lossy().into())),
         Some(wrapper) if wrapper.hides => {
@@ -137,6 +142,15 @@ fn walk<'line>(line: &'line [OsString], start: usize, place: &Place<'line>, foun
         }
     }
     Ok(())
+}
+
+/// Whether the system runs a program with rights that its caller does not have.
+fn takes_rights(path: &Path) -> bool {
+    let Ok(about) = path.metadata() else { return false };
+    // SAFETY: asks who this is, twice.
+    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+    let has = |bit: libc::mode_t| about.mode() & bit != 0;
+    has(libc::S_ISUID) && about.uid() != user || has(libc::S_ISGID) && has(libc::S_IXGRP) && about.gid() != group
 }
 
 /// Whether a file with the name of a wrapper is a program of the user's own, as a test program `./timeout` is: machine code that
@@ -339,6 +353,25 @@ mod tests {
         assert_eq!(behind("perf", "stat -e cycles -r 3 ./app"), Some(5));
         let valgrind = wrapper_named(Path::new("/usr/bin/valgrind")).expect("valgrind is known");
         assert!(valgrind.emulates);
+    }
+
+    #[test]
+    fn a_program_with_rights_of_its_own_is_refused() {
+        let place = tempfile::TempDir::new().expect("a temporary directory");
+        let program = place.path().join("program");
+        std::fs::copy("/bin/true", &program).expect("a program");
+        let line = [program.clone().into_os_string()];
+        let with_mode = |mode| {
+            std::fs::set_permissions(&program, std::fs::Permissions::from_mode(mode)).expect("a mode can be set");
+            programs(&line)
+        };
+        assert!(with_mode(0o4755).is_ok(), "the caller's own rights are no others");
+        // Only who may give files away can have one of somebody else's.
+        if std::os::unix::fs::chown(&program, Some(65_534), Some(65_534)).is_ok() {
+            assert!(matches!(with_mode(0o4755), Err(LaunchError::OwnRights(_))));
+            assert!(matches!(with_mode(0o2755), Err(LaunchError::OwnRights(_))));
+            assert!(with_mode(0o755).is_ok());
+        }
     }
 
     #[test]

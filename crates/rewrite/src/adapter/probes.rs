@@ -302,17 +302,17 @@ impl<'a> Chosen<'a> {
         Ok(chosen)
     }
 
-    /// Looks up the source places of calls and of what is jumped back to.
+    /// Looks up the source places of calls and of the headers of loops.
     fn find_places(&mut self, subject: Subject<'_>) {
         let (Some(lines), Some(function)) = (subject.lines, subject.program.functions.get(self.wanted.function)) else { return };
-        for instruction in &subject.program.body(subject.image, function).instructions {
-            let at = match instruction.flow {
-                Flow::Call { .. } | Flow::IndirectCall | Flow::TailCall { .. } | Flow::IndirectTailCall | Flow::BranchTailCall { .. } => {
-                    instruction.address
-                }
-                Flow::Jump { target } | Flow::Branch { target } if target <= instruction.address => target,
-                _ => continue,
-            };
+        let body = subject.program.body(subject.image, function);
+        let is_call = |flow: &Flow| {
+            use Flow::{BranchTailCall, Call, IndirectCall, IndirectTailCall, TailCall};
+            matches!(flow, Call { .. } | IndirectCall | TailCall { .. } | IndirectTailCall | BranchTailCall { .. })
+        };
+        let calls = body.instructions.iter().filter(|instruction| is_call(&instruction.flow)).map(|instruction| instruction.address);
+        let loops = self.loops.is_some().then(|| subject.program.cfg(function, &body).loops(&body));
+        for at in calls.chain(loops.iter().flat_map(|loops| loops.iter()).map(|one| one.header)) {
             if let Some(found) = lines.location(at) {
                 self.places.insert(at, (found.file, found.line));
             }
