@@ -147,8 +147,10 @@ fn walk<'line>(line: &'line [OsString], start: usize, place: &Place<'line>, foun
 /// Whether the system runs a program with rights that its caller does not have.
 fn takes_rights(path: &Path) -> bool {
     let Ok(about) = path.metadata() else { return false };
-    // SAFETY: asks who this is, twice.
-    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+    // SAFETY: asks who this is.
+    let user = unsafe { libc::geteuid() };
+    // SAFETY: as above.
+    let group = unsafe { libc::getegid() };
     let has = |bit: libc::mode_t| about.mode() & bit != 0;
     has(libc::S_ISUID) && about.uid() != user || has(libc::S_ISGID) && has(libc::S_IXGRP) && about.gid() != group
 }

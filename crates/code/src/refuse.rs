@@ -47,6 +47,7 @@ pub(crate) fn refuse(
         giving: giving(fragments, sweep),
         held: held_elsewhere(image, fragments, sweep, units, jumps),
         kept: kept_in_data(image, fragments, sweep),
+        led_by_left: led_into_by_left(image, fragments, sweep, units, jumps),
         has_relocated_text: image.text().iter().any(|range| !image.relocations_in(range).is_empty()),
         language: managed::language(image),
         v8_builtins: managed::v8_builtins(image),
@@ -78,6 +79,8 @@ struct Judge<'a, 'data> {
     held: Vec<u64>,
     /// Instructions behind the start of a fragment whose addresses stand in data, sorted.
     kept: Vec<u64>,
+    /// Instructions to which code leads that was not found, sorted.
+    led_by_left: Vec<u64>,
     /// Whether the loader writes into code.
     has_relocated_text: bool,
     /// Why no function of the image is moved.
@@ -114,7 +117,9 @@ impl Judge<'_, '_> {
                 has(&|one| one.traits.has_thunk) || has(&|one| one.traits.is_called_inside) && self.calls_itself_inside(&own)
             }),
             (Refusal::UnknownJump, &|| jumps.is_some_and(Jumps::has_unknown)),
-            (Refusal::HeldElsewhere, &|| has(&|one| self.is_held(one, function) || self.is_kept(one, function, jumps))),
+            (Refusal::HeldElsewhere, &|| {
+                has(&|one| self.is_held(one, function) || self.is_kept(one, function, jumps)) || self.is_led_into(&own, function)
+            }),
             (Refusal::CodePieces, &|| jumps.is_some_and(Jumps::has_pieces)),
             (Refusal::Unreached, &|| unreached::has_some(self.image, (self.fragments, self.sweep), (unit, function), jumps, self.never)),
             (Refusal::ShortEntry, &|| own.first().is_some_and(|one| is_short(self.image, self.fragments, one))),
@@ -140,6 +145,11 @@ impl Judge<'_, '_> {
     /// Whether another function has the address of an instruction in a fragment, other than of an entry.
     fn is_held(&self, fragment: &Fragment, function: &Function) -> bool {
         behind_start(&self.held, &fragment.range).iter().any(|label| !function.other_entries.contains(label))
+    }
+
+    /// Whether code that was not found leads into a function, other than to its entry: nothing can lead it to moved code.
+    fn is_led_into(&self, own: &[&Fragment], function: &Function) -> bool {
+        own.iter().flat_map(|one| within(&self.led_by_left, &one.range)).any(|&target| target != function.entry)
     }
 
     /// Whether the address of an instruction in a fragment stands in data, other than of an entry or a case of its own jumps.
@@ -241,6 +251,30 @@ fn led_into(fragments: &Fragments, sweep: &Sweep, units: &[Unit], jumps: &QuickM
     };
     let own = jumps.iter().filter_map(|(&index, jumps)| Some((units.get(index)?, jumps)));
     own.flat_map(|(unit, jumps)| jumps.targets().filter(|&target| leads_away(unit, target))).collect()
+}
+
+/// Instructions to which bytes lead that are in no function: cases, perhaps, of a jump in front of them whose targets are
+/// not known, where nothing says how far its function goes. Bytes elsewhere that are in none are constants, which lead anywhere. Sorted.
+fn led_into_by_left(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, units: &[Unit], jumps: &QuickMap<usize, Jumps>) -> Vec<u64> {
+    let unknown = jumps.iter().filter(|(_, jumps)| jumps.has_unknown()).filter_map(|(&index, _)| units.get(index));
+    let mut code: Vec<Instruction> = Vec::new();
+    for &fragment in unknown.flat_map(|unit| &unit.fragments) {
+        let list = fragments.list.get(fragment..).unwrap_or_default();
+        let open = list.iter().take_while(|one| !one.has_known_end).map(|one| one.range.end);
+        let next = list.iter().skip(1).map(|one| one.range.start).map(Some).chain([None]);
+        for (start, next) in open.zip(next) {
+            let Some(text) = image.text().iter().find(|text| text.contains(&start)) else { continue };
+            code.extend(decoder(image, &(start..next.unwrap_or(text.end).min(text.end))));
+        }
+    }
+    let target = |one: &Instruction| match raw_flow(one) {
+        RawFlow::Jump(target) | RawFlow::Branch(target) | RawFlow::Call(target) => Some(target),
+        _ => None,
+    };
+    let mut led: Vec<u64> = code.iter().filter_map(target).filter(|&target| sweep.starts.contains(target)).collect();
+    led.sort_unstable();
+    led.dedup();
+    led
 }
 
 /// Instructions behind the start of a fragment whose addresses are kept in data: where the loader writes them, and, in an image

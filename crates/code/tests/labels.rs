@@ -181,6 +181,66 @@ fn a_jump_to_an_own_instruction_plus_something_is_no_tail_call() {
 }
 
 #[test]
+fn what_cases_that_were_not_found_jump_into_is_left_alone() {
+    // Neither names nor unwind entries: only its call says where a function begins, and nothing where the cases are.
+    let source = "
+        .text
+        .globl main
+        .type main, @function
+        main: .cfi_startproc
+        sub $8, %rsp
+        call pick
+        call plain
+        call lone
+        add $8, %rsp
+        ret
+        .cfi_endproc
+        .size main, . - main
+        .p2align 4
+        plain: mov $2, %eax
+        add %edi, %eax
+        ret
+        .p2align 4
+        lone: mov $3, %eax
+        add %edi, %eax
+        ret
+        .p2align 4
+        pick: cmp $3, %edi
+        ja lone
+        lea table(%rip), %rax
+        movslq (%rax,%rdi,4), %rcx
+        add %rcx, %rax
+        jmp *%rax
+        table: .long first - table, second - table, third - table, 0x2600
+        first: mov $0xb, %eax
+        ret
+        second: mov $7, %eax
+        ret
+        third: mov $1, %eax
+        jmp plain + 5
+        .section .note.GNU-stack, \"\", @progbits
+    ";
+    let shop = Workshop::new();
+    let bytes = shop.compile("gcc", "left", "s", source, &["-no-pie", "-s"]);
+    let image = Image::parse(&bytes).expect("an image");
+    let program = Program::analyse(&image).expect("functions");
+    let main = program.functions.iter().find(|one| one.name == "main").expect("the entry's");
+    let callees: Vec<u64> = program
+        .body(&image, main)
+        .instructions
+        .iter()
+        .filter_map(|one| match one.flow {
+            Flow::Call { target, .. } => Some(target),
+            _ => None,
+        })
+        .collect();
+    let refusal = |entry: u64| program.functions.iter().find(|one| one.entry == entry).expect("a function").refusal;
+    let [pick, plain, lone] = [callees[0], callees[1], callees[2]];
+    assert_eq!(refusal(pick), Some(Refusal::UnknownJump));
+    assert_eq!((refusal(plain), refusal(lone)), (Some(Refusal::HeldElsewhere), None));
+}
+
+#[test]
 fn a_label_that_is_handed_out_beside_its_use_with_a_table_leaves_jumps_unknown() {
     let shop = Workshop::new();
     for flags in [["-O2", "-pie", "-fPIE", "-DKEPT"], ["-O0", "-pie", "-fPIE", "-DKEPT"]] {
