@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
-use tare_image::Image;
+use tare_image::{Image, Segment};
 
 use crate::addresses::{constant_address, indexed_address};
 use crate::anchored;
@@ -501,9 +501,12 @@ impl<'a, 'data> Resolver<'a, 'data> {
         (0..room as u64).map_while(move |index| self.target(table, table + index * size, form, is_plain))
     }
 
-    /// An address in text or behind its last byte: an unreachable case may lead to an empty block at the end.
+    /// An address in text or behind its last byte: an unreachable case may lead to an empty block at the end. Without section headers it is not
+    /// known where the linker's own code ends, so that cold parts of functions may lie in what is taken for it.
     fn is_code(&self, target: u64) -> bool {
-        self.image.text_at(target).is_some() || target.checked_sub(1).is_some_and(|last| self.image.text_at(last).is_some())
+        let is_text = |address| self.image.text_at(address).is_some();
+        let is_executable = || self.image.segment_at(target).is_some_and(Segment::is_executable);
+        is_text(target) || target.checked_sub(1).is_some_and(is_text) || self.image.sections().is_empty() && is_executable()
     }
 
     /// Where an entry leads; the loader fills in none of a table that `is_plain`.

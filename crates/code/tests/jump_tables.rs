@@ -4,7 +4,7 @@ mod common;
 
 use std::collections::BTreeSet;
 
-use common::{CASES, SHAPES, Workshop, function, has};
+use common::{CASES, SHAPES, Workshop, function, has, without_section_headers};
 use tare_code::{Flow, Function, JumpTable, Program, Refusal, TableForm};
 use tare_image::Image;
 
@@ -30,6 +30,46 @@ fn a_switch_has_its_seven_targets() {
         assert!(!table.references.is_empty() && table.references.iter().all(|one| starts.contains(one)), "{about}");
         let form = if flags.contains(&"-no-pie") { TableForm::Absolute64 } else { TableForm::Relative32 };
         assert_eq!(table.form, form, "{about}");
+    }
+}
+
+#[test]
+fn a_case_that_lies_far_away_ends_no_table_without_section_headers() {
+    let source = r#"
+        #include <stdio.h>
+        #include <stdlib.h>
+        __attribute__((noinline)) int choice(int x) {
+            switch (x) {
+            case 0: return 5; case 1: return 3; case 2: return 8; case 3: return 13; case 4: abort();
+            case 5: return 21; case 6: return 34; case 7: return 1; case 8: return 2; case 9: return 7;
+            }
+            return printf("%d", x);
+        }
+        int main(int c, char **v) { (void)v; return choice(c); }
+    "#;
+    // The cold case is what the text begins with. The PLT in front of it grows by a resolver at a time, and ends right there once.
+    let resolved = |number: usize| {
+        format!(
+            "static int own{number}(int x) {{ return x + {number}; }}\nstatic void *pick{number}(void) {{ return own{number}; }}\n\
+                 int chosen{number}(int) __attribute__((ifunc(\"pick{number}\")));\n"
+        )
+    };
+    let shop = Workshop::new();
+    for count in 0..8 {
+        let calls: String = (0..count).map(|number| format!(" + chosen{number}(c)")).collect();
+        let source = (0..count).map(resolved).collect::<String>() + &source.replace("choice(c)", &format!("choice(c){calls}"));
+        let flags = ["-O2", "-static", "-no-pie", "-fno-tree-switch-conversion"];
+        let bytes = shop.compile("gcc", "far", "c", &source, &flags);
+        let entry = function(&Program::analyse(&Image::parse(&bytes).expect("an image")).expect("functions"), "choice").entry;
+        let [with, without] = [bytes.clone(), without_section_headers(&bytes)].map(|bytes| {
+            let image = Image::parse(&bytes).expect("an image");
+            let program = Program::analyse(&image).expect("functions");
+            let choice = program.functions.iter().find(|one| one.entry == entry).expect("the function");
+            let tables = program.body(&image, choice).tables;
+            tables.iter().map(|table| (table.reach, table.targets[..table.reach].to_vec())).collect::<Vec<_>>()
+        });
+        assert_eq!((with.len(), with[0].0), (1, 10), "{count}");
+        assert_eq!(with, without, "{count}");
     }
 }
 
