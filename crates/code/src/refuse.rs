@@ -263,7 +263,7 @@ fn led_into_by_left(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, uni
         let open = list.iter().take_while(|one| !one.has_known_end).map(|one| one.range.end);
         let next = list.iter().skip(1).map(|one| one.range.start).map(Some).chain([None]);
         for (start, next) in open.zip(next) {
-            let Some(text) = image.text().iter().find(|text| text.contains(&start)) else { continue };
+            let Some(text) = image.text_at(start) else { continue };
             code.extend(decoder(image, &(start..next.unwrap_or(text.end).min(text.end))));
         }
     }

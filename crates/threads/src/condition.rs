@@ -70,16 +70,16 @@ static CLOCK_WAIT: Real<ClockWait> = unsafe { Real::new(c"pthread_cond_clockwait
 
 /// Waits by a function that lets go of the mutex meanwhile, and has it again when it returns.
 fn waited(condition: Condition, mutex: Mutex, real: impl FnOnce() -> c_int) -> c_int {
-    lock::lets_go(mutex.addr());
-    let Some(wait) = Wait::begin(Operation::Condition) else {
+    let real = || {
+        lock::lets_go(mutex.addr());
         let result = real();
         lock::had(mutex.addr());
-        return result;
+        result
     };
+    let Some(wait) = Wait::begin(Operation::Condition) else { return real() };
     let place = AWAITED.begin(condition.addr());
     let result = real();
     let end = now();
-    lock::had(mutex.addr());
     let signal = place.and_then(|place| place.end(Signalled::last)).filter(|signal| signal.at >= wait.begun().at);
     let awaited = match signal {
         Some(signal) => Awaited::Came(Arrivals::one(signal)),

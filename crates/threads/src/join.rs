@@ -1,6 +1,7 @@
 //! Threads that are joined: who joins one waits for its end, of which the thread itself takes note.
 
 use crate::operations::Operation;
+use crate::places::spread;
 use crate::real::Real;
 use crate::wait::{Awaited, Wait, moment};
 use core::ffi::{c_int, c_void};
@@ -24,7 +25,7 @@ const PLACES: usize = 8;
 static ENDED: [End; ENDS] = [const { End { thread: AtomicUsize::new(0), at: AtomicU64::new(0), delay: AtomicI64::new(0) } }; ENDS];
 
 fn places(thread: usize) -> impl Iterator<Item = &'static End> {
-    let first = thread.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+    let first = spread(thread);
     (0..PLACES).map(move |step| &ENDED[(first + step) % ENDS])
 }
 

@@ -5,7 +5,7 @@
 //! them on also by how much the delay of those who have it grows meanwhile ([`tare_delay::locks::contended`]).
 
 use crate::operations::Operation;
-use crate::places::{Known, Place, Places};
+use crate::places::{Known, Place, Places, spread};
 use crate::real::Real;
 use crate::wait::{Awaited, Wait};
 use core::ffi::{c_int, c_void};
@@ -123,7 +123,7 @@ fn take_held(operation: Operation, lock: usize, real: impl FnOnce() -> c_int) ->
 static HAD: [AtomicUsize; 256] = [const { AtomicUsize::new(0) }; 256];
 
 fn had_at(lock: usize) -> &'static AtomicUsize {
-    &HAD[(lock.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) % HAD.len()]
+    &HAD[spread(lock) % HAD.len()]
 }
 
 /// The calling thread is about to take a lock of such a kind: the wait, if another thread has it.
@@ -160,25 +160,6 @@ type OfLock = unsafe extern "C" fn(Lock) -> c_int;
 type Timed = unsafe extern "C" fn(Lock, Time) -> c_int;
 type Clocked = unsafe extern "C" fn(Lock, libc::clockid_t, Time) -> c_int;
 
-/// A function of libc's that takes a lock, and that which does so only where the lock is free.
-struct Taking {
-    real: Real<OfLock>,
-    without_waiting: &'static Real<OfLock>,
-    operation: Operation,
-}
-
-impl Taking {
-    /// # Safety
-    /// The argument must be the program's.
-    #[inline]
-    unsafe fn take(&self, lock: Lock) -> c_int {
-        // SAFETY: as the caller vouches.
-        let real = || unsafe { self.real.get().map_or(libc::EINVAL, |real| real(lock)) };
-        // SAFETY: as the caller vouches.
-        take(self.operation, lock.addr(), || unsafe { take_free(self.without_waiting, lock) }, real)
-    }
-}
-
 /// What is returned by a function that takes a lock only where it is free; `None` where it is held.
 ///
 /// # Safety
@@ -187,18 +168,6 @@ impl Taking {
 unsafe fn take_free(function: &Real<OfLock>, lock: Lock) -> Option<c_int> {
     // SAFETY: as the caller vouches.
     function.get().map(|take| unsafe { take(lock) }).filter(|&result| result != libc::EBUSY)
-}
-
-macro_rules! taking {
-    ($($name:ident = $operation:ident, $text:literal, $free:ident;)*) => {
-        $(#[unsafe(no_mangle)]
-        unsafe extern "C" fn $name(lock: Lock) -> c_int {
-            // SAFETY: the type of libc's function of this name.
-            static TAKING: Taking = Taking { real: unsafe { Real::new($text) }, without_waiting: &$free, operation: Operation::$operation };
-            // SAFETY: the program's argument.
-            unsafe { TAKING.take(lock) }
-        })*
-    };
 }
 
 macro_rules! taking_free {
@@ -218,15 +187,16 @@ macro_rules! taking_free {
     };
 }
 
-macro_rules! taking_in_time {
+macro_rules! taking {
     ($($name:ident = $operation:ident, $text:literal, $free:ident, $kind:ty, ($($argument:ident: $type:ty),*);)*) => {
         $(#[unsafe(no_mangle)]
         unsafe extern "C" fn $name(lock: Lock, $($argument: $type),*) -> c_int {
             // SAFETY: the type of libc's function of this name.
             static REAL: Real<$kind> = unsafe { Real::new($text) };
-            let Some(real) = REAL.get() else { return libc::EINVAL };
-            // SAFETY: the program's arguments.
-            take(Operation::$operation, lock.addr(), || unsafe { take_free(&$free, lock) }, || unsafe { real(lock, $($argument),*) })
+            // SAFETY: the program's arguments, here …
+            let real = || REAL.get().map_or(libc::EINVAL, |real| unsafe { real(lock, $($argument),*) });
+            // SAFETY: … and here.
+            take(Operation::$operation, lock.addr(), || unsafe { take_free(&$free, lock) }, real)
         })*
     };
 }
@@ -251,16 +221,14 @@ taking_free! {
     pthread_rwlock_trywrlock = c"pthread_rwlock_trywrlock", FREE_TO_WRITE;
 }
 taking! {
-    pthread_mutex_lock = Mutex, c"pthread_mutex_lock", FREE_MUTEX;
-    pthread_rwlock_rdlock = ReadLock, c"pthread_rwlock_rdlock", FREE_TO_READ;
-    pthread_rwlock_wrlock = WriteLock, c"pthread_rwlock_wrlock", FREE_TO_WRITE;
-}
-taking_in_time! {
+    pthread_mutex_lock = Mutex, c"pthread_mutex_lock", FREE_MUTEX, OfLock, ();
     pthread_mutex_timedlock = Mutex, c"pthread_mutex_timedlock", FREE_MUTEX, Timed, (until: Time);
     pthread_mutex_clocklock = Mutex, c"pthread_mutex_clocklock", FREE_MUTEX, Clocked, (clock: libc::clockid_t, until: Time);
+    pthread_rwlock_rdlock = ReadLock, c"pthread_rwlock_rdlock", FREE_TO_READ, OfLock, ();
     pthread_rwlock_timedrdlock = ReadLock, c"pthread_rwlock_timedrdlock", FREE_TO_READ, Timed, (until: Time);
-    pthread_rwlock_timedwrlock = WriteLock, c"pthread_rwlock_timedwrlock", FREE_TO_WRITE, Timed, (until: Time);
     pthread_rwlock_clockrdlock = ReadLock, c"pthread_rwlock_clockrdlock", FREE_TO_READ, Clocked, (clock: libc::clockid_t, until: Time);
+    pthread_rwlock_wrlock = WriteLock, c"pthread_rwlock_wrlock", FREE_TO_WRITE, OfLock, ();
+    pthread_rwlock_timedwrlock = WriteLock, c"pthread_rwlock_timedwrlock", FREE_TO_WRITE, Timed, (until: Time);
     pthread_rwlock_clockwrlock = WriteLock, c"pthread_rwlock_clockwrlock", FREE_TO_WRITE, Clocked, (clock: libc::clockid_t, until: Time);
 }
 letting_go! {

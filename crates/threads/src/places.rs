@@ -3,6 +3,12 @@
 use core::hint::spin_loop;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
+/// A number for an address that differs from those of addresses nearby: Fibonacci hashing.
+#[inline]
+pub(crate) const fn spread(address: usize) -> usize {
+    address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40
+}
+
 /// What is known of one thing that is waited for.
 pub(crate) trait Known: Sync {
     const NONE: Self;
@@ -32,7 +38,7 @@ impl<T: Known> Places<T> {
     }
 
     fn at(&self, address: usize) -> &Place<T> {
-        &self.0[(address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) % PLACES]
+        &self.0[spread(address) % PLACES]
     }
 
     /// The place of something that is waited for, or was and still has it.

@@ -8,9 +8,8 @@ use std::time::{Duration, Instant};
 
 use ratatui::DefaultTerminal;
 use ratatui::backend::Backend;
+use ratatui::crossterm::SynchronizedUpdate;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use ratatui::crossterm::terminal::{BeginSynchronizedUpdate, EndSynchronizedUpdate};
-use ratatui::crossterm::{ExecutableCommand, QueueableCommand};
 use tare_profile::Extent;
 use tare_report::shell;
 use tare_top::{About, App, Key, Outcome, Snapshot, draw, json, text};
@@ -216,10 +215,7 @@ fn follow(reader: &mut Reader, interval: &mut Interval, app: &mut App, terminal:
 
 /// The frame, at once: a terminal that can (mode 2026) shows none that is half drawn.
 fn show(app: &mut App, terminal: &mut DefaultTerminal) -> io::Result<()> {
-    terminal.backend_mut().queue(BeginSynchronizedUpdate)?;
-    terminal.draw(|frame| draw(frame, app))?;
-    terminal.backend_mut().execute(EndSynchronizedUpdate)?;
-    Ok(())
+    io::stdout().sync_update(|_| terminal.draw(|frame| draw(frame, app)).map(|_| ()))?
 }
 
 fn key(pressed: &KeyEvent) -> Option<Key> {

@@ -85,27 +85,22 @@ static void be_asking(int round) {
     __atomic_store_n(&round_asking, round, __ATOMIC_SEQ_CST);
 }
 
-static void *with_mutex(void *sum) {
+static void *all_rounds_inside(double *sum, int to_write) {
     for (int round = 1; round <= ROUNDS; round++) {
-        pthread_mutex_lock(&mutex);
+        if (to_write) pthread_rwlock_wrlock(&readers);
+        else pthread_mutex_lock(&mutex);
         be_inside(round);
-        *(double *)sum += work(MANY);
-        pthread_mutex_unlock(&mutex);
+        *sum += work(MANY);
+        if (to_write) pthread_rwlock_unlock(&readers);
+        else pthread_mutex_unlock(&mutex);
         await(&round_done, round);
     }
     return 0;
 }
 
-static void *with_write_lock(void *sum) {
-    for (int round = 1; round <= ROUNDS; round++) {
-        pthread_rwlock_wrlock(&readers);
-        be_inside(round);
-        *(double *)sum += work(MANY);
-        pthread_rwlock_unlock(&readers);
-        await(&round_done, round);
-    }
-    return 0;
-}
+static void *with_mutex(void *sum) { return all_rounds_inside(sum, 0); }
+
+static void *with_write_lock(void *sum) { return all_rounds_inside(sum, 1); }
 
 static void ask_for_lock(int round, int to_read) {
     be_asking(round);
