@@ -5,7 +5,9 @@ use std::process::Command;
 use std::time::Instant;
 
 use tare_image::Image;
+use tare_image::lines::Lines;
 use tare_rewrite::adapter::{Adapter, Level, Libraries, SHIPPED, Snippets, Subject, Wanted, shipped};
+use tare_rewrite::check::{CheckError, Checked, Made};
 use tare_rewrite::snippet::AdapterError;
 use tare_rewrite::{Levels, Selection as Site};
 use tare_select::filter::Start;
@@ -28,6 +30,11 @@ impl Loaded {
     /// Whether sites call our own runtime, as they do without an adapter.
     pub(crate) fn is_native(&self) -> bool {
         self.adapter.is_native
+    }
+
+    /// As the command line has it.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
     /// The elements that `--levels` asks for are there.
@@ -137,35 +144,62 @@ pub(crate) fn instrument_selected(
 
 /// Makes the copy in which these snippets stand.
 fn insert(analysis: &Analysis<'_>, wanted: &[Wanted], adapter: &Loaded, poison: bool) -> Result<Copy, Failure> {
+    let original = analysis.path().canonicalize().unwrap_or_else(|_| analysis.path().to_path_buf());
+    compile(analysis, wanted, adapter, &original.to_string_lossy(), |snippets, sites, lines| {
+        let mut copy = analysis.write(sites, lines, poison, snippets)?;
+        let called: Vec<&Wanted> = wanted.iter().filter(|one| snippets.refusal(one.function).is_some()).collect();
+        let refused = called.iter().filter_map(|one| {
+            let (function, reason) = (analysis.program.functions.get(one.function)?, snippets.refusal(one.function)?);
+            Some(Refusal { name: function.name.clone(), address: function.entry, reason: reason.to_string() })
+        });
+        copy.image.selected += called.len();
+        copy.image.refusals.extend(refused);
+        copy.image.refusals.sort_by_key(|one| one.address);
+        Ok(copy)
+    })
+}
+
+/// Holds a copy against what the adapter makes of its original, which was at `path` then.
+pub(crate) fn check(
+    analysis: &Analysis<'_>,
+    choice: &Choice,
+    adapter: &Loaded,
+    path: &str,
+    bytes: &[u8],
+) -> Result<Result<Checked, CheckError>, Failure> {
+    let chosen = analysis.select(choice)?;
+    let wanted = wanted(analysis, &chosen.selection, adapter, choice.levels_asked())?;
+    compile(analysis, &wanted, adapter, path, |snippets, sites, lines| {
+        let source = |address| lines.and_then(|lines| lines.location(address));
+        let made = Made { selected: sites, source: &source, probes: snippets };
+        Ok(tare_rewrite::check::check_made(&analysis.image, &analysis.program, bytes, &made, None))
+    })
+}
+
+/// Compiles an adapter for an image that is or was at `path`, and hands on its snippets, with the functions in which they can stand.
+fn compile<T>(
+    analysis: &Analysis<'_>,
+    wanted: &[Wanted],
+    adapter: &Loaded,
+    path: &str,
+    then: impl FnOnce(&Snippets<'_>, &[Site], Option<&Lines<'_>>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
     let LibraryFiles { files, missing } = libraries(analysis, &adapter.adapter)?;
     let images: Vec<Image<'_>> = files.iter().filter_map(|bytes| Image::parse(bytes).ok()).collect();
     let lines = analysis.lines();
-    let original = analysis.path().canonicalize().unwrap_or_else(|_| analysis.path().to_path_buf());
-    let path = original.to_string_lossy();
     let libraries = Libraries { images: &images, are_all: missing.as_ref().is_some_and(Vec::is_empty) };
-    let subject = Subject { image: &analysis.image, program: &analysis.program, lines: lines.as_ref(), path: &path, libraries };
+    let subject = Subject { image: &analysis.image, program: &analysis.program, lines: lines.as_ref(), path, libraries };
     let snippets = Snippets::new(&adapter.adapter, subject, wanted).map_err(|error| adapter.failure(&error))?;
     tell_of_unseen(snippets.unseen(), missing.as_deref().unwrap_or_default());
-    let (called, others): (Vec<&Wanted>, Vec<&Wanted>) = wanted.iter().partition(|one| snippets.refusal(one.function).is_some());
-    let sites: Vec<Site> = others
-        .into_iter()
-        .map(|one| Site {
-            levels: snippets.levels(one.function),
-            file: one.file.clone(),
-            line: one.line,
-            last_line: one.last_line,
-            ..Site::of(one.function)
-        })
-        .collect();
-    let mut copy = analysis.write(&sites, lines.as_ref(), poison, &snippets)?;
-    let refused = called.iter().filter_map(|one| {
-        let (function, reason) = (analysis.program.functions.get(one.function)?, snippets.refusal(one.function)?);
-        Some(Refusal { name: function.name.clone(), address: function.entry, reason: reason.to_string() })
-    });
-    copy.image.selected += called.len();
-    copy.image.refusals.extend(refused);
-    copy.image.refusals.sort_by_key(|one| one.address);
-    Ok(copy)
+    let site = |one: &Wanted| Site {
+        levels: snippets.levels(one.function),
+        file: one.file.clone(),
+        line: one.line,
+        last_line: one.last_line,
+        ..Site::of(one.function)
+    };
+    let sites: Vec<Site> = wanted.iter().filter(|one| snippets.refusal(one.function).is_none()).map(site).collect();
+    then(&snippets, &sites, lines.as_ref())
 }
 
 /// What is inserted in each function that both the selection and the adapter's own filter let in.

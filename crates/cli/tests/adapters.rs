@@ -6,10 +6,12 @@ use std::fs;
 
 use common::{Place, compile_c, text};
 
-/// Instruments a program with an adapter and answers what the copy prints.
+/// Instruments a program with an adapter and answers what the copy prints, which passes its check with the same options.
 fn says(place: &Place, program: &str, words: &[&str]) -> String {
-    let output = place.tare().args(["instrument", program, "-o", "copy"]).args(words).output().expect("tare can be started");
-    assert!(output.status.success(), "{words:?}: {}", text(&output.stderr));
+    for line in [&["instrument", program, "-o", "copy"][..], &["instrument", "--check", "copy"]] {
+        let output = place.tare().args(line).args(words).output().expect("tare can be started");
+        assert!(output.status.success(), "{line:?} {words:?}: {}", text(&output.stderr));
+    }
     let output = std::process::Command::new(place.path().join("copy")).output().expect("the copy starts");
     assert!(output.status.success(), "{words:?}: {:?}", output.status);
     text(&output.stdout)

@@ -68,6 +68,35 @@ fn what_is_wrong_is_an_error_with_its_place() {
 }
 
 #[test]
+fn a_copy_that_an_adapter_made_is_held_against_what_that_gives() {
+    let place = Place::new();
+    compile_c("crates/cli/tests/programs/endings.c", place.path(), &["-g"]);
+    let made = tare(&place, &["endings", "-o", "copy", "--adapter", "counting", "--preset", "all", "--poison"]);
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    std::fs::rename(place.path().join("endings"), place.path().join("elsewhere")).expect("it can be moved");
+    let check = ["--check", "copy", "--original", "elsewhere"];
+    let with = |words: &[&'static str]| [&check, words].concat();
+    let output = tare(&place, &with(&["--adapter", "counting", "--preset", "all", "--format", "json"]));
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    fits(&place, "instrument-check", &text(&output.stdout));
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!((&document["adapter"], &document["poisoned"]), (&"counting".into(), &true.into()), "{document}");
+    let functions = document["regions"]["functions"].as_u64().expect("a number");
+    std::fs::write(place.path().join("main.txt"), "main\n").expect("room");
+    let fewer = with(&["--adapter", "counting", "--preset", "all", "--filter", "main.txt"]);
+    refused(&place, &fewer, 65, &[&format!("it has {functions} regions, and what was asked for gives 1"), "the options"]);
+    refused(&place, &with(&["--adapter", "cyg-profile", "--preset", "all"]), 65, &["copy", "give the adapter"]);
+    refused(&place, &check, 65, &["copy", "--adapter"]);
+    let copy = place.path().join("copy");
+    let mut bytes = std::fs::read(&copy).expect("the copy");
+    // The texts of snippets are the adapter's alone: only the copy made again tells them.
+    let at = bytes.windows(9).position(|word| word == b"entering ").expect("a text of a snippet");
+    bytes[at] ^= 0x20;
+    std::fs::write(&copy, &bytes).expect("room");
+    refused(&place, &with(&["--adapter", "counting", "--preset", "all"]), 65, &[&format!("offset {at:#x}")]);
+}
+
+#[test]
 fn a_copy_is_not_instrumented_again() {
     let place = place();
     refused(&place, &["copy", "-o", "again"], 65, &["an instrumented copy already"]);

@@ -12,6 +12,9 @@ pub struct Checked {
     pub image: String,
     /// Path of the original.
     pub original: String,
+    /// The adapter that made it; none where it measures by our own runtime.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adapter: Option<String>,
     /// Regions that it measures.
     pub regions: Regions,
     /// Probe sites.
@@ -51,14 +54,13 @@ pub fn text(checked: &Checked, page: &Page) -> String {
     let mut writer = Writer::new(page);
     let glyphs = writer.glyphs();
     let number = |number: usize| exact_count(number as u64, glyphs);
-    let Checked { image, original, regions, sites, poisoned } = checked;
-    writer.words(
-        "",
-        2,
-        &format!(
-            "{image} is what instrumenting {original} gives, byte by byte but for source files and lines, and its code does what the original's does"
-        ),
-    );
+    let Checked { image, original, adapter, regions, sites, poisoned } = checked;
+    let (with, but) = match adapter {
+        Some(adapter) => (format!(" with {adapter}"), ""),
+        None => (String::new(), " but for source files and lines"),
+    };
+    let what = format!("{image} is what instrumenting {original}{with} gives, byte by byte{but}, and its code does what the original's does");
+    writer.words("", 2, &what);
     let Regions { functions, loops, iterations, callsites } = *regions;
     let regions =
         format!("{} functions, {} loops, {} iterations, {} call sites", number(functions), number(loops), number(iterations), number(callsites));

@@ -1,7 +1,8 @@
 //! An instrumented image that exists, held against its original.
 //!
-//! All that a copy depends on stands in its description: which regions it has, and under which path the original was.
-//! From that and the original, the copy is made once more. The given file has to pass the check of a new one, which
+//! All that a copy with the probes of our own runtime depends on stands in its description: which regions it has, and under which
+//! path the original was. Of other probes, which stand nowhere, the caller says what they are and where. From that and the
+//! original, the copy is made once more. The given file has to pass the check of a new one, which
 //! decodes its code and compares every instruction with the original's; at each of them frames have to be unwound as in
 //! the original; and it has to be equal to the new one byte by byte, which covers all that is not code.
 
@@ -12,6 +13,7 @@ use tare_format::description::{Description, FLAG_CALL_SITES, FLAG_ITERATIONS, FL
 use tare_image::Image;
 use tare_image::lines::Location;
 
+use crate::insertion::Probes;
 use crate::{Clock, Levels, Native, Regions, Request, RewriteError, Selection, Written, verify, write_image};
 
 /// Why an image is not what instrumenting its original gives.
@@ -39,6 +41,14 @@ pub enum CheckError {
         name: String,
         /// Link address.
         address: u64,
+    },
+    /// It has more or fewer regions than what it is made of again.
+    #[error("it has {found} regions, and what was asked for gives {expected}")]
+    OtherChoice {
+        /// Regions of the copy that was made again.
+        expected: usize,
+        /// Regions in the description.
+        found: usize,
     },
     /// The copy cannot be made again.
     #[error("the original cannot be instrumented in the same way: {0}")]
@@ -77,27 +87,64 @@ pub fn description(image: &Image<'_>) -> Result<Description, CheckError> {
     })
 }
 
+/// What a copy was made with, where its description does not hold that: probes other than our own runtime's.
+#[derive(Clone, Copy)]
+pub struct Made<'a> {
+    /// The functions in which they are.
+    pub selected: &'a [Selection],
+    /// Where a link address of the original is in the source.
+    pub source: &'a dyn Fn(u64) -> Option<Location>,
+    /// The probes.
+    pub probes: &'a dyn Probes,
+}
+
 /// Holds an instrumented image with the probes of our own runtime against its original.
 ///
 /// # Errors
 /// What is wrong first.
 pub fn check(original: &Image<'_>, program: &Program, bytes: &[u8], threads: Option<Threads>) -> Result<Checked, CheckError> {
-    let image = Image::parse(bytes).map_err(|_| CheckError::NotInstrumented { what: "it cannot be read as an ELF file" })?;
-    let description = description(&image)?;
+    let description = described(bytes)?;
     same_build(original, &description)?;
     let selected = selections(program, &description)?;
     let places = places(&description);
     let source = |address: u64| places.get(&address).cloned();
+    compare(original, program, bytes, &description, &Made { selected: &selected, source: &source, probes: &Native }, threads)
+}
+
+/// Holds an instrumented image with other probes against its original.
+///
+/// # Errors
+/// What is wrong first.
+pub fn check_made(original: &Image<'_>, program: &Program, bytes: &[u8], made: &Made<'_>, threads: Option<Threads>) -> Result<Checked, CheckError> {
+    let description = described(bytes)?;
+    same_build(original, &description)?;
+    compare(original, program, bytes, &description, made, threads)
+}
+
+fn described(bytes: &[u8]) -> Result<Description, CheckError> {
+    description(&Image::parse(bytes).map_err(|_| CheckError::NotInstrumented { what: "it cannot be read as an ELF file" })?)
+}
+
+fn compare(
+    original: &Image<'_>,
+    program: &Program,
+    bytes: &[u8],
+    description: &Description,
+    made: &Made<'_>,
+    threads: Option<Threads>,
+) -> Result<Checked, CheckError> {
+    let image = Image::parse(bytes).map_err(|_| CheckError::NotInstrumented { what: "it cannot be read as an ELF file" })?;
     let request = Request {
-        selected: &selected,
-        source: Some(&source),
+        selected: made.selected,
+        source: Some(made.source),
         origin: description.path.rsplit_once('/').map(|(folder, _)| if folder.is_empty() { "/" } else { folder }),
         path: &description.path,
         build_id: &description.build_id,
-        poison: is_poisoned(original, program, &image, &selected),
+        poison: is_poisoned(original, program, &image, made.selected),
         threads,
     };
-    let again = write_image(original, program, &request, &Native, &mut Clock::new()).map_err(CheckError::Rewrite)?;
+    let again = write_image(original, program, &request, made.probes, &mut Clock::new()).map_err(CheckError::Rewrite)?;
+    same_number(description, &again)?;
     let claims = verify::Claims { unwinds_all: true, ..again.claims(&request) };
     let verified = verify::verify(original, program, bytes, &claims, request.threads());
     same_bytes(original, program, bytes, &again, &verified)?;
@@ -109,6 +156,12 @@ fn same_build(original: &Image<'_>, description: &Description) -> Result<(), Che
     let found: String = original.build_id().unwrap_or_default().iter().map(|byte| format!("{byte:02x}")).collect();
     let expected = description.build_id.clone();
     if found == expected { Ok(()) } else { Err(CheckError::OtherBuild { expected: or_none(expected), found: or_none(found) }) }
+}
+
+/// Copies with more or fewer regions were made with another choice.
+fn same_number(description: &Description, again: &Written) -> Result<(), CheckError> {
+    let (expected, found) = (again.moved.iter().map(|one| one.regions.len()).sum(), description.regions.len());
+    if found == expected { Ok(()) } else { Err(CheckError::OtherChoice { expected, found }) }
 }
 
 fn or_none(id: String) -> String {

@@ -235,6 +235,8 @@ Examples:
                                                  loops and call sites are regions as well
                                                  (docs/instrument.md)
   tare instrument --check app.tare               is the copy whole, and what its original gives?
+  tare instrument --check app.hooks --adapter cyg-profile
+                                                 the same, of a copy that an adapter made
   tare instrument ./app --bisect --preset all -- ./app input
                                                which function must not be instrumented?")]
 pub(crate) struct InstrumentArguments {
@@ -258,8 +260,9 @@ pub(crate) struct InstrumentArguments {
     /// Find the function whose instrumentation makes CMD misbehave: end otherwise, or print something else, than with the original
     #[arg(long, requires = "command", conflicts_with = "output")]
     pub(crate) bisect: bool,
-    /// Hold the instrumented copy IMAGE against its original: every instruction, and every byte
-    #[arg(long, conflicts_with_all = ["output", "adapter", "bisect"])]
+    /// Hold the instrumented copy IMAGE against its original: every instruction, and every byte. For one that an adapter made: with that, and
+    /// the options that it was made with
+    #[arg(long, conflicts_with_all = ["output", "bisect"])]
     pub(crate) check: bool,
     /// With --check: the original, where it is not where it was
     #[arg(long, value_name = "FILE", requires = "check")]

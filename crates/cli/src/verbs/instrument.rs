@@ -26,10 +26,10 @@ pub(crate) fn instrument(arguments: &InstrumentArguments) -> Result<ExitCode, Fa
         stdout::write(adapter::text(name)?)?;
         return Ok(ExitCode::SUCCESS);
     }
-    if arguments.check {
-        return check(arguments);
-    }
     let adapter = arguments.adapter.as_deref().map(adapter::load).transpose()?.filter(|one| !one.is_native());
+    if arguments.check {
+        return check(arguments, adapter.as_ref());
+    }
     let Some(output) = arguments.output.as_deref() else { return bisect(arguments, adapter.as_ref()) };
     let choice = Choice::of(&arguments.selection, Keeper::Choice)?;
     crate::budget::refuse_where_nothing_runs(&arguments.selection, choice.limiting())?;
