@@ -149,6 +149,30 @@ pub(crate) struct ManualArguments {
     pub(crate) output: Option<PathBuf>,
 }
 
+/// What the parser says, and how we say it.
+const PLAIN: [(&str, &str); 4] = [
+    (" [possible values", " [known"),
+    ("invalid digit found in string", "expected a whole number"),
+    ("invalid float literal", "expected a number"),
+    ("number too large to fit in target type", "expected a smaller number"),
+];
+
+/// The variable from which a wrong value comes, and the option that goes before it, where it does not come from the command line.
+fn variable_of(error: &clap::Error) -> Option<(String, String)> {
+    let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) else { return None };
+    let Some(ContextValue::String(value)) = error.get(ContextKind::InvalidValue) else { return None };
+    let option = argument.split_whitespace().next()?;
+    let is_given = |word: String| word.strip_prefix(option).is_some_and(|rest| rest.is_empty() || rest.starts_with('='));
+    if std::env::args().any(is_given) {
+        return None;
+    }
+    let command = Arguments::command();
+    let verb = command.find_subcommand(called_verb()?)?;
+    let mut arguments = verb.get_arguments().chain(command.get_arguments());
+    let variable = arguments.find(|one| one.get_long().is_some_and(|long| option.strip_prefix("--") == Some(long)))?.get_env()?.to_str()?;
+    std::env::var(variable).is_ok_and(|set| set == *value).then(|| (variable.to_string(), option.to_string()))
+}
+
 /// What is wrong with a command line, as we say it; `None` where help or the version was asked for.
 pub(crate) fn failure(error: &clap::Error) -> Option<Failure> {
     if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
@@ -157,7 +181,12 @@ pub(crate) fn failure(error: &clap::Error) -> Option<Failure> {
     let text = error.render().to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);
     let what = text.split("\n\n").next().unwrap_or(text).split_whitespace().collect::<Vec<_>>().join(" ");
-    let what = what.replace(" [possible values", " [known").replace("invalid digit found in string", "expected a whole number");
+    let what = PLAIN.iter().fold(what, |what, (theirs, ours)| what.replace(theirs, ours));
+    if let Some((variable, option)) = variable_of(error) {
+        return Some(
+            Failure::new(Code::Usage, format!("{what}, from {variable} in the environment")).remedy(format!("unset {variable}; or {option} …")),
+        );
+    }
     let behind = |label: &str| text.lines().find_map(|line| line.trim().strip_prefix(label)).map(|rest| rest.trim().to_string());
     let asks_for_format = matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(argument)) if argument == "--format");
     if asks_for_format && ["Usage: tare profile ", "Usage: tare run "].iter().any(|usage| text.contains(usage)) {
@@ -218,7 +247,10 @@ mod tests {
         assert!(wrong.starts_with("invalid value 'virtul' for '--model <MODEL>' [known: delay, virtual]\n      try: "), "{wrong}");
         let missing = said("tare instrument app");
         assert!(missing.starts_with("the following required arguments were not provided: --output <OUT>\n      try: tare instrument"), "{missing}");
-        assert!(said("tare inspect app --top many").contains("'--top <N>': expected a whole number"));
+        for number in ["many", "-1"] {
+            assert!(said(&format!("tare inspect app --top {number}")).contains("'--top <N>': expected a whole number"));
+        }
+        assert!(said("tare top run --interval soon").contains("'--interval <SECONDS>': expected a number"));
         assert!(said("tare profil -- app").contains("'profil'"));
         for verb in ["profile", "run"] {
             let later = said(&format!("tare {verb} --format json -- app"));

@@ -149,6 +149,39 @@ fn hooks_are_not_called_before_there_are_thread_local_variables() {
     }
 }
 
+/// A resolver may call through a pointer, and calls all through thunks where these stand for pointers.
+#[test]
+fn what_resolvers_may_call_through_pointers_is_left_alone() {
+    let place = Place::new();
+    let hooks = "static __thread int depth;\n\
+                 void __cyg_profile_func_enter(void *own, void *from) { depth++; }\n\
+                 void __cyg_profile_func_exit(void *own, void *from) { depth--; }\n";
+    let program = "#include <stdio.h>\n\
+                   __attribute__((noinline)) static int chosen(void) { return 1; }\n\
+                   static int (*volatile choose)(void) = chosen;\n\
+                   static int one(int x) { return x + 100; }\n\
+                   static int other(int x) { return x + 200; }\n\
+                   static int (*resolve(void))(int) { return choose() ? one : other; }\n\
+                   int indirect(int) __attribute__((ifunc(\"resolve\")));\n\
+                   int main(void) { return printf(\"%d\\n\", indirect(5)) < 0; }\n";
+    let clones = "#include <stdio.h>\n\
+                  __attribute__((target_clones(\"avx2\", \"default\"), noinline)) int plus(int x) { return x + 100; }\n\
+                  int main(void) { return printf(\"%d\\n\", plus(5)) < 0; }\n";
+    for (program, flags) in [(program, &["-O2"][..]), (clones, &["-O2", "-fno-plt", "-mindirect-branch=thunk"])] {
+        fs::write(place.path().join("hooks.c"), hooks).expect("a writable directory");
+        fs::write(place.path().join("program.c"), program).expect("a writable directory");
+        let gcc = |line: &[&str]| {
+            let built = std::process::Command::new("gcc").current_dir(place.path()).args(line).status();
+            assert!(built.expect("gcc").success(), "{line:?}");
+        };
+        gcc(&["-O2", "-shared", "-fPIC", "hooks.c", "-o", "libhooks.so"]);
+        gcc(&[flags, &["program.c", "-o", "program", "-L.", "-Wl,--no-as-needed", "-lhooks", "-Wl,-rpath,$ORIGIN"]].concat());
+        assert_eq!(says(&place, "program", &["--adapter", "cyg-profile", "--preset", "all"]), "105\n", "{flags:?}");
+        let refused: Vec<String> = refusals(&place, "program", "cyg-profile").into_iter().map(|(name, _)| name).collect();
+        assert!(!refused.iter().any(|name| name == "main"), "{flags:?}: {refused:?}");
+    }
+}
+
 #[test]
 fn functions_that_only_pointers_lead_to_are_told_from_those_that_snippets_call() {
     let place = Place::new();

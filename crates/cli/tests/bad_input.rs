@@ -270,3 +270,17 @@ fn a_library_pattern_that_matches_nothing_lists_what_is_loaded() {
     words.extend(line.iter().map(String::as_str));
     refused(&place, &words, 66, &["liblammps", "libmpi.so.40"]);
 }
+
+#[test]
+fn a_wrong_value_from_the_environment_names_its_variable() {
+    let place = Place::new();
+    let said = |words: &[&str]| {
+        let output = place.tare().env("TARE_FORMAT", "csv").args(words).output().expect("tare can be started");
+        assert_eq!(output.status.code(), Some(64), "{words:?}");
+        text(&output.stderr)
+    };
+    let of_variable = said(&["query", "run", "where"]);
+    assert!(of_variable.contains("from TARE_FORMAT in the environment") && of_variable.contains("unset TARE_FORMAT; or --format"), "{of_variable}");
+    let given = said(&["query", "run", "where", "--format", "csv"]);
+    assert!(!given.contains("TARE_FORMAT") && given.contains("'csv'"), "{given}");
+}

@@ -15,22 +15,29 @@ use crate::program::{Flow, Function, Instruction};
 const SETTER: [&[u8]; 3] = [&[0xb8, 0x9e, 0, 0, 0], &[0xbf, 0x02, 0x10, 0, 0], &[0x0f, 0x05]];
 
 impl Program {
-    /// The functions that are entered before the memory of the first thread is set up, sorted. Not followed are calls through pointers, and
-    /// those that never come back: they end the program.
+    /// The functions that are entered before the memory of the first thread is set up, or may be, sorted. Calls through pointers are followed
+    /// from resolvers on; those of start-up code, which lead to the program itself, are not. Those that never come back are not, either: they
+    /// end the program.
     #[must_use]
     pub fn early(&self, image: &Image<'_>) -> Vec<usize> {
         let mut found = vec![false; self.functions.len()];
-        let mut todo: Vec<usize> = image.ifunc_resolvers().into_iter().filter_map(|one| self.function_at(one)).collect();
+        let resolvers = image.ifunc_resolvers().into_iter().filter_map(|one| self.function_at(one)).collect();
+        self.mark_called(image, resolvers, &mut found, |function| self.calls.possible_callees(function));
         if matches!(image.kind(), Kind::Static | Kind::StaticPie) {
-            todo.extend(self.on_the_way_to_setter(image, &mut found));
+            let in_front = self.on_the_way_to_setter(image, &mut found);
+            self.mark_called(image, in_front, &mut found, |_| Vec::new());
         }
+        found.into_iter().enumerate().filter(|(_, is_found)| *is_found).map(|(function, _)| function).collect()
+    }
+
+    /// Marks functions and what they call, with `more` that they may.
+    fn mark_called(&self, image: &Image<'_>, mut todo: Vec<usize>, found: &mut [bool], more: impl Fn(usize) -> Vec<usize>) {
         while let Some(function) = todo.pop() {
             let Some(is_found) = found.get_mut(function).filter(|found| !**found) else { continue };
             *is_found = true;
-            let callees = self.calls.callees(function).iter().copied();
+            let callees = self.calls.callees(function).iter().copied().chain(more(function));
             todo.extend(callees.chain(self.chosen_by_resolvers(image, function)).filter(|&callee| self.comes_back(callee)));
         }
-        found.into_iter().enumerate().filter(|(_, is_found)| *is_found).map(|(function, _)| function).collect()
     }
 
     fn comes_back(&self, function: usize) -> bool {

@@ -3,7 +3,7 @@
 //! The rooms: [`CallTree`] joins the region graphs of all locations by call path; [`RegionTotal`] sums each region and keeps
 //! what each process spent in it; [`Classes`] and [`Efficiency`] say how much of the time was useful work; [`WaitPlace`] says who
 //! waited for whom and where, [`Shortage`] who had no processor meanwhile, [`crowded`] where threads share processors; [`Finding`] what of that could be won, and [`Cause`] what
-//! makes ranks late.
+//! makes ranks and threads late.
 //!
 //! What always holds: in a [`CallTree`] a parent stands before its children, and a child never exceeds its parent; sums are
 //! those of unrounded values.
@@ -11,6 +11,7 @@
 mod cause;
 mod classes;
 mod finding;
+mod peers;
 mod queue;
 mod regions;
 mod shortage;

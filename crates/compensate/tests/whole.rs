@@ -7,7 +7,7 @@ use tare_compensate::whole::{
     Among, CallTree, Certainty, Classes, Efficiency, Finding, FindingKind, OnProcess, exchanges, findings, region_totals, wait_places,
 };
 use tare_compensate::{Figure, Mark, Mode, compensate};
-use tare_profile::{Messages, Node, Peer, ProcessIndex, Profile, Region, RegionIndex, RegionKind, Standing, State};
+use tare_profile::{Exchanged, Messages, Node, Peer, ProcessIndex, Profile, Region, RegionIndex, RegionKind, Standing, State};
 
 fn all_findings(profile: &Profile) -> Vec<Finding> {
     let compensated = compensate(profile, Mode::Parallel);
@@ -31,7 +31,7 @@ fn a_rank_that_computes_longer_is_the_one_for_which_all_wait_in_a_collective() {
     let FindingKind::LateArrival { waiting, awaited, cause } = &found[0].kind else { panic!("{found:?}") };
     assert_eq!((waiting.as_slice(), awaited.as_slice()), ([0, 1, 2, 4, 5, 6, 7].as_slice(), [3].as_slice()));
     let cause = cause.as_ref().expect("the region that takes longer");
-    assert_eq!((cause.region, cause.ranks.as_slice()), (RegionIndex(1), [3].as_slice()));
+    assert_eq!((cause.region, cause.late.as_slice()), (RegionIndex(1), [3].as_slice()));
     assert!((cause.ahead - 1.0).abs() < 1e-6, "{cause:?}");
     assert!((found[0].seconds.value - 7.0 / 8.0).abs() < 1e-6, "seven of eight ranks wait a second");
     assert_eq!(found[0].certainty, Certainty::Sure);
@@ -55,11 +55,77 @@ fn threads_with(of: &[(f64, f64)], operation: &str) -> Profile {
 fn threads_that_wait_at_a_barrier_are_a_finding_and_those_that_wait_for_an_end_are_none() {
     let found = all_findings(&threads_with(&[(1.0, 1.0), (2.0, 0.0), (1.5, 0.5)], "omp barrier"));
     assert_eq!(found.len(), 1, "{found:?}");
-    assert_eq!(found[0].kind, FindingKind::Threads { threads: 3, processes: 1, awaited: vec![1] });
+    let FindingKind::Threads { threads, processes, awaited, cause } = &found[0].kind else { panic!("{found:?}") };
+    assert_eq!((*threads, *processes, awaited.as_slice()), (3, 1, [1].as_slice()));
+    let cause = cause.as_ref().expect("the region that takes longer");
+    assert_eq!((cause.region, cause.late.as_slice(), cause.within), (RegionIndex(1), [1].as_slice(), None));
+    assert!((cause.ahead - 0.6).abs() < 1e-6 && (cause.explains - 1.0).abs() < 1e-6, "two seconds beside 1.25: {cause:?}");
     assert_eq!((found[0].region, found[0].caller), (RegionIndex(2), Some(RegionIndex(1))));
     assert!((found[0].seconds.value - 0.5).abs() < 1e-6, "three threads wait for 1.5 seconds");
     let found = all_findings(&threads_with(&[(1.0, 1.0), (2.0, 0.0)], "pthread_join"));
     assert!(found.iter().all(|finding| matches!(finding.kind, FindingKind::HotSpot { .. })), "{found:?}");
+}
+
+/// Who begins a team works and waits in what it began; of the others what they begin with stands below their roots. Before the team, the first one
+/// works alone. Seconds in the work of the team, by thread.
+fn team_with(of: &[f64]) -> Profile {
+    let [program, main, parallel, body, work_of_team] = [0, 1, 2, 3, 4];
+    let mut profile = threads_with(&vec![(0.0, 0.0); of.len()], "omp parallel");
+    for index in 3..5 {
+        profile.regions.push(Region { name: format!("f{index}").into(), ..profile.regions[1].clone() });
+    }
+    let longest = of.iter().copied().fold(0.0, f64::max);
+    for (thread, location) in profile.locations.iter_mut().enumerate() {
+        let node = |region: usize, parent: Option<usize>, seconds: f64| Node {
+            region: RegionIndex(region),
+            parent,
+            on_calls: 1,
+            exclusive: (seconds * 1e9) as i64,
+            ..Node::default()
+        };
+        let work = of[thread];
+        location.nodes = match thread {
+            0 => {
+                let mut wait = node(parallel, Some(1), longest - work);
+                let waited = ((longest - work) * 1e9) as u64;
+                wait.exchanged = Some(Box::new(Exchanged { wait_ticks: waited, virtual_wait_ticks: waited, ..Exchanged::default() }));
+                vec![node(program, None, 0.0), node(main, Some(0), 5.0), wait, node(body, Some(2), 0.0), node(work_of_team, Some(3), work)]
+            }
+            _ => vec![node(program, None, 5.0 + longest - work), node(body, Some(0), 0.0), node(work_of_team, Some(1), work)],
+        };
+    }
+    profile
+}
+
+#[test]
+fn the_last_of_a_team_is_told_by_what_it_does_longer_than_who_waits_for_it() {
+    let kind = |of: &[f64]| {
+        let found = all_findings(&team_with(of));
+        found.into_iter().map(|finding| finding.kind).find(|kind| matches!(kind, FindingKind::Threads { .. }))
+    };
+    let Some(FindingKind::Threads { threads, awaited, cause, .. }) = kind(&[1.0, 1.2, 3.0]) else { panic!("who began it waits") };
+    assert_eq!((threads, awaited.as_slice()), (3, [2].as_slice()));
+    let cause = cause.expect("the region that takes longer");
+    assert_eq!((cause.region, cause.late.as_slice()), (RegionIndex(4), [2].as_slice()));
+    assert!((cause.ahead - 2.0).abs() < 1e-6 && (cause.explains - 1.0).abs() < 1e-6, "{cause:?}");
+    assert_eq!(kind(&[2.0, 2.0, 2.0]), None, "nobody waits");
+}
+
+#[test]
+fn threads_that_had_no_processor_may_be_late_by_that_alone() {
+    let judged = |of: &[(f64, f64)], queued: &[f64]| {
+        let mut profile = threads_with(of, "omp barrier");
+        profile.locations.iter_mut().zip(queued).for_each(|(location, queued)| location.queued_s = Some(*queued));
+        let found = all_findings(&profile);
+        (found[0].certainty, found[0].queued_s.is_some())
+    };
+    let late = [(1.0, 1.0), (2.0, 0.0), (1.0, 1.0)];
+    assert_eq!(judged(&late, &[0.0, 0.0, 0.0]), (Certainty::Sure, false));
+    assert_eq!(judged(&late, &[0.0, 1.0, 0.0]), (Certainty::Possible, true), "so much it had none");
+    assert_eq!(judged(&late, &[0.5, 1.0, 0.5]), (Certainty::Sure, false), "all had one for half of their work: it is the work that differs");
+    let in_turn = [(1.0, 0.5), (1.0, 0.5), (1.0, 0.5)];
+    assert_eq!(judged(&in_turn, &[0.0, 0.0, 0.0]), (Certainty::Sure, false));
+    assert_eq!(judged(&in_turn, &[0.6, 0.5, 0.4]), (Certainty::Possible, true));
 }
 
 #[test]
@@ -118,7 +184,7 @@ fn where_each_waits_for_the_next_the_one_that_computes_longer_is_named() {
     let FindingKind::LateSender { awaited, cause, .. } = &found[0].kind else { panic!("{found:?}") };
     assert_eq!(awaited.as_slice(), [], "no few ranks are waited for");
     let cause = cause.as_ref().expect("the region that takes longer");
-    assert_eq!((cause.region, cause.ranks.as_slice()), (RegionIndex(1), [3].as_slice()));
+    assert_eq!((cause.region, cause.late.as_slice()), (RegionIndex(1), [3].as_slice()));
     assert!((cause.ahead - 1.0).abs() < 1e-6, "{cause:?}");
     let found = all_findings(&in_a_ring(None));
     let FindingKind::LateSender { cause, .. } = &found[0].kind else { panic!("{found:?}") };
@@ -136,10 +202,10 @@ fn cause_of_the_collective(second: [(f64, f64); 2]) -> Option<tare_compensate::w
 #[test]
 fn the_cause_of_a_wait_lies_on_its_own_call_path() {
     let cause = cause_of_the_collective([(0.2, 0.4), (0.6, 0.0)]).expect("rank 1 works longer in the second phase");
-    assert_eq!((cause.ranks.as_slice(), cause.region, cause.within), ([1].as_slice(), RegionIndex(5), Some(RegionIndex(4))));
+    assert_eq!((cause.late.as_slice(), cause.region, cause.within), ([1].as_slice(), RegionIndex(5), Some(RegionIndex(4))));
     assert!((cause.ahead - 2.0).abs() < 1e-6 && (cause.explains - 1.0).abs() < 1e-6, "{cause:?}");
     let cause = cause_of_the_collective([(0.2, 0.3), (0.6, 0.2)]).expect("also where both wait, in turn");
-    assert_eq!((cause.ranks.as_slice(), cause.within), ([1].as_slice(), Some(RegionIndex(4))));
+    assert_eq!((cause.late.as_slice(), cause.within), ([1].as_slice(), Some(RegionIndex(4))));
     assert!((cause.explains - 0.8).abs() < 1e-6, "{cause:?}");
 }
 
@@ -156,7 +222,7 @@ fn a_cause_may_lie_beside_the_function_in_which_ranks_wait() {
     profile.locations[1].nodes.push(Node { region: RegionIndex(7), parent: Some(1), on_calls: 1, exclusive: 400_000_000, ..Node::default() });
     let found = all_findings(&profile);
     let FindingKind::LateArrival { cause: Some(cause), .. } = &found[1].kind else { panic!("{found:?}") };
-    assert_eq!((cause.ranks.as_slice(), cause.region, cause.within), ([1].as_slice(), RegionIndex(7), None));
+    assert_eq!((cause.late.as_slice(), cause.region, cause.within), ([1].as_slice(), RegionIndex(7), None));
 }
 
 #[test]
@@ -263,7 +329,7 @@ fn waits_that_ended_before_a_crash_have_the_cause_that_they_had() {
         kind => panic!("{kind:?}"),
     };
     let in_rounds = cause(&profile).expect("the region that takes longer");
-    assert_eq!((in_rounds.region, in_rounds.ranks.as_slice()), (RegionIndex(1), [0].as_slice()));
+    assert_eq!((in_rounds.region, in_rounds.late.as_slice()), (RegionIndex(1), [0].as_slice()));
     // What came after the last wait made none.
     profile.locations[0].nodes[1].exclusive += 7_000_000_000;
     profile.locations[0].standing = Some(Standing { node: Some(1), since: 7_000_000_000 });

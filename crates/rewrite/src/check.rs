@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use tare_code::{Program, Threads};
+use tare_code::{ENDBR64, Program, Threads};
 use tare_format::description::{Description, FLAG_CALL_SITES, FLAG_ITERATIONS, FLAG_LEAF, FLAG_LOOPS, RegionKind};
 use tare_image::Image;
 use tare_image::lines::Location;
@@ -196,12 +196,23 @@ fn places(description: &Description) -> BTreeMap<u64, Location> {
     inside.map(|region| (region.address, Location { file: region.file.clone(), line: region.line })).collect()
 }
 
-/// Whether most of the moved functions end with a trap where the original does not.
+/// Whether more of what stands behind the entries of moved functions is traps than what the original has there. Jumps are neither, so that
+/// functions that are no longer than one say nothing.
 fn is_poisoned(original: &Image<'_>, program: &Program, image: &Image<'_>, selected: &[Selection]) -> bool {
-    const TRAP: &[u8] = &[0xcc];
-    let ends = selected.iter().filter_map(|one| program.functions.get(one.function)?.parts.first().map(|part| part.end - 1));
-    let ends: Vec<u64> = ends.filter(|&end| original.bytes_at(end, 1) != Some(TRAP)).collect();
-    ends.iter().filter(|&&end| image.bytes_at(end, 1) == Some(TRAP)).count() * 2 > ends.len()
+    const TRAP: u8 = 0xcc;
+    const LEAST_JUMP: usize = 2;
+    let parts = selected.iter().filter_map(|one| program.functions.get(one.function)).flat_map(|function| &function.parts);
+    let (mut traps, mut kept) = (0_usize, 0_usize);
+    for part in parts {
+        let length = part.end - part.start;
+        let (Some(was), Some(is)) = (original.bytes_at(part.start, length), image.bytes_at(part.start, length)) else { continue };
+        let entry = LEAST_JUMP + if was.starts_with(&ENDBR64) { ENDBR64.len() } else { 0 };
+        for (was, is) in was.iter().zip(is).skip(entry).filter(|(was, _)| **was != TRAP) {
+            traps += usize::from(*is == TRAP);
+            kept += usize::from(is == was);
+        }
+    }
+    traps > kept
 }
 
 fn wrong(image: &Image<'_>, error: RewriteError) -> CheckError {

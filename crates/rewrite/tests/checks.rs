@@ -68,6 +68,20 @@ fn what_was_written_passes() {
     }
 }
 
+/// Where most functions are no longer than the jump at their entry, few bytes tell whether the rest was overwritten.
+#[test]
+fn copies_of_programs_of_tiny_functions_pass_poisoned_or_not() {
+    let bench = Bench::new();
+    for flags in ["-O2", "-O2 -fcf-protection"] {
+        let original = std::fs::read(bench.build("tiny.c", &format!("{flags} -Wl,--build-id"), "original")).expect("the program");
+        for poison in [false, true] {
+            let output = instrumented(&original, 1, poison);
+            let expected = Checked { regions: output.regions, sites: output.sites, is_poisoned: poison };
+            assert_eq!(checked(&original, &output.bytes), Ok(expected), "{flags} {poison}");
+        }
+    }
+}
+
 /// Loops that are refused leave the call in them refused for its depth, which it would not have if nobody had asked for
 /// loops.
 #[test]

@@ -207,7 +207,7 @@ pub(crate) struct CtlArguments {
     #[arg(long, value_name = "PATTERN", group = "switch")]
     pub(crate) on: Vec<String>,
     /// How long to wait for processes to follow
-    #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, default_value_t = 2.0)]
     pub(crate) wait: f64,
     /// How to say who followed
     #[arg(long, value_enum, env = "TARE_FORMAT", default_value = "text")]
@@ -226,7 +226,7 @@ of the main program), in core cycles (or in seconds, where the core clock jumps)
 that can be run again and again.")]
 pub(crate) struct ValidateArguments {
     /// Pairs of an unmeasured and a measured run
-    #[arg(short = 'n', long, value_name = "RUNS", env = "TARE_RUNS", default_value_t = 15, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(short = 'n', long, value_name = "RUNS", allow_negative_numbers = true, env = "TARE_RUNS", default_value_t = 15, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) runs: u16,
     /// Directory for the runs and their output (default: named after the program and the time)
     #[arg(short, long, value_name = "DIR")]

@@ -146,7 +146,7 @@ pub(crate) struct InspectArguments {
     #[arg(long, value_name = "COLUMN[:desc]")]
     pub(crate) sort: Option<String>,
     /// Only the first N rows
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) top: Option<usize>,
     /// List the loops of the functions
     #[arg(long)]
@@ -164,7 +164,7 @@ pub(crate) struct InspectArguments {
     #[arg(long, value_name = "FUNCTION")]
     pub(crate) from: Option<String>,
     /// Call graph: at most N calls away from --from
-    #[arg(long, value_name = "N", requires = "from")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, requires = "from")]
     pub(crate) depth: Option<usize>,
     /// Call graph: which calls (default: sure)
     #[arg(long, value_enum)]

@@ -35,7 +35,7 @@ pub(crate) struct Showing {
     #[arg(long, value_enum, env = "TARE_COMPENSATE", default_value = "parallel")]
     pub(crate) compensate: Compensate,
     /// How many regions to show
-    #[arg(long, value_name = "N", env = "TARE_TOP")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, env = "TARE_TOP")]
     pub(crate) top: Option<usize>,
 }
 
@@ -142,7 +142,7 @@ impl std::str::FromStr for Ranks {
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Carried {
     /// Call paths that a page carries one by one; beyond that the smallest are folded into one below each caller
-    #[arg(long, value_name = "N", env = "TARE_LIMIT", default_value_t = tare_report::html::MOST_PATHS)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, env = "TARE_LIMIT", default_value_t = tare_report::html::MOST_PATHS)]
     pub(crate) limit: usize,
     /// Leave source lines out of the page
     #[arg(long, env = "TARE_NO_SOURCE", value_parser = clap::builder::FalseyValueParser::new())]
@@ -239,7 +239,7 @@ pub(crate) struct TopArguments {
     #[arg(short, long, value_name = "DIR", env = "TARE_OUTPUT")]
     pub(crate) output: Option<PathBuf>,
     /// How often the run is read [default: 1, and as seldom as it takes to need at most 0.5 % of a processor]
-    #[arg(long, value_name = "SECONDS", env = "TARE_INTERVAL")]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, env = "TARE_INTERVAL")]
     pub(crate) interval: Option<f64>,
     /// Print one frame as text
     #[arg(long)]
@@ -338,13 +338,13 @@ pub(crate) struct SimulateArguments {
     /// The description (docs/simulate.md)
     pub(crate) file: PathBuf,
     /// So many ranks, in the place of what the description says
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 22))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1 << 22))]
     pub(crate) ranks: Option<u32>,
     /// What random numbers follow from, in the place of what the description says
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
     /// How many ranks to show
-    #[arg(long, value_name = "N", env = "TARE_TOP")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, env = "TARE_TOP")]
     pub(crate) top: Option<usize>,
     /// How to write it
     #[arg(long, value_enum, env = "TARE_FORMAT", default_value = "text")]

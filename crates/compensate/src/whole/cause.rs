@@ -4,25 +4,27 @@
 //! run. Within such a scope ranks are late by what they spend there more than the others, other waits included. So a subtree that
 //! does not hold the wait makes nobody later than by its own inclusive time: where the others waited in it for what one of them did, all
 //! left it together. A region is named only where its excess, so bounded, makes up a good part of the waiting.
+//!
+//! Threads of a team are compared with one another in the same way, within what the team does together.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tare_profile::{Profile, RegionIndex, RegionKind};
 
 use crate::Compensated;
-use crate::whole::finding::Ranks;
+use crate::whole::peers::Peers;
 use crate::whole::tree::CallTree;
-use crate::whole::waits::{WaitPlace, open_region};
+use crate::whole::waits::open_region;
 
 /// A region is called the cause if it explains at least this part of the waiting.
 const EXPLAINS: f64 = 0.3;
 
-/// A region in which some ranks spend more time than the others: those for which others wait; where no few ranks are waited for,
+/// A region in which some ranks, or threads of teams, spend more time than the others: those for which others wait; where no few ranks are waited for,
 /// those that come later than all others.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Cause {
-    /// Who spends more, by rank.
-    pub ranks: Vec<u32>,
+    /// Who spends more, by rank or number of the thread.
+    pub late: Vec<u32>,
     /// Which.
     pub region: RegionIndex,
     /// Within which region, where the cause is only what is called there, directly or not.
@@ -38,31 +40,57 @@ pub(super) struct Search<'a> {
     pub(super) profile: &'a Profile,
     pub(super) compensated: &'a Compensated,
     pub(super) tree: &'a CallTree,
-    pub(super) ranks: &'a Ranks,
+    pub(super) peers: &'a Peers,
+}
+
+/// A wait whose cause is looked for.
+pub(super) struct Wait {
+    pub(super) operation: RegionIndex,
+    pub(super) caller: Option<RegionIndex>,
+    /// All waiting there.
+    pub(super) seconds: f64,
 }
 
 impl Search<'_> {
-    /// Why ranks wait at a place for those that are awaited; for those that come last where these are none.
-    pub(super) fn cause(&self, place: &WaitPlace, awaited: &[u32]) -> Option<Cause> {
-        let scopes = Scopes::around(self.tree, place);
-        if !awaited.is_empty() {
-            let excess = Excess::of(self, &scopes, awaited)?;
-            return (0..scopes.count).find_map(|scope| self.cause_within(scope, &scopes, &excess, place));
+    /// Why ranks wait somewhere for those that are awaited; for those that come last where these are none.
+    pub(super) fn cause(&self, wait: &Wait, awaited: &[u32]) -> Option<Cause> {
+        self.within(&Scopes::around(self.tree, wait), wait, awaited)
+    }
+
+    /// Why threads of teams that meet somewhere wait for those that are awaited; for those that come last where these are none.
+    pub(super) fn cause_in_team(&self, wait: &Wait, awaited: &[u32]) -> Option<Cause> {
+        self.within(&Scopes::of_team(self.profile, self.tree, wait), wait, awaited)
+    }
+
+    /// Why those wait that began teams until these are done: by what the last ones took longer.
+    pub(super) fn cause_of_end(&self, wait: &Wait, waiting: &[u32]) -> Option<Cause> {
+        let scopes = Scopes::below(self.tree, wait);
+        let late = self.last(self.spent(&scopes).first()?)?;
+        if late.iter().any(|one| waiting.contains(one)) {
+            return None;
         }
-        let spent = self.spent(&scopes);
-        (0..scopes.count).find_map(|scope| {
-            let late = self.late_ranks(&spent[scope])?;
-            let excess = Excess::of(self, &scopes, &late)?;
-            self.cause_within(scope, &scopes, &excess, place)
+        self.cause_within(0, &scopes, &Excess::of(self, &scopes, &late, |one| waiting.contains(&one))?, wait)
+    }
+
+    fn within(&self, scopes: &Scopes, wait: &Wait, awaited: &[u32]) -> Option<Cause> {
+        if !awaited.is_empty() {
+            let excess = Excess::of_all_others(self, scopes, awaited)?;
+            return (0..scopes.searched).find_map(|scope| self.cause_within(scope, scopes, &excess, wait));
+        }
+        let spent = self.spent(scopes);
+        (0..scopes.searched).find_map(|scope| {
+            let late = self.last(&spent[scope])?;
+            let excess = Excess::of_all_others(self, scopes, &late)?;
+            self.cause_within(scope, scopes, &excess, wait)
         })
     }
 
-    /// What each process spends within each scope but for the wait itself.
+    /// What each peer spends within each scope but for the wait itself.
     fn spent(&self, scopes: &Scopes) -> Vec<Vec<f64>> {
-        let mut spent = vec![vec![0.0; self.profile.processes.len()]; scopes.count];
-        self.each_node(|process, _, path, seconds| {
+        let mut spent = vec![self.peers.sums(); scopes.count];
+        self.each_node(|location, _, path, seconds| {
             if !scopes.is_wait[path] {
-                spent[scopes.of_path[path]][process] += seconds;
+                self.peers.add(&mut spent[scopes.of_path[path]], location, seconds);
             }
         });
         for scope in 1..scopes.count {
@@ -72,31 +100,32 @@ impl Search<'_> {
         spent
     }
 
-    /// Those ahead of the mean by half as much as the first at least, by rank; `None` where that is more than half of all.
-    fn late_ranks(&self, spent: &[f64]) -> Option<Vec<u32>> {
-        let of_ranks = || self.ranks.of_process.iter().zip(spent).filter_map(|(rank, seconds)| Some(((*rank)?, *seconds)));
-        let mean = of_ranks().map(|(_, seconds)| seconds).sum::<f64>() / self.ranks.count as f64;
-        let most = of_ranks().map(|(_, seconds)| seconds).fold(f64::NEG_INFINITY, f64::max) - mean;
-        let mut late: Vec<u32> = of_ranks().filter(|(_, seconds)| seconds - mean >= 0.5 * most).map(|(rank, _)| rank).collect();
+    /// Those ahead of the mean by half as much as the first at least, by number; `None` where that is more than half of all.
+    fn last(&self, spent: &[f64]) -> Option<Vec<u32>> {
+        let of_peers = self.peers.numbered(spent);
+        let mean = of_peers.clone().map(|(_, seconds)| seconds).sum::<f64>() / self.peers.count as f64;
+        let most = of_peers.clone().map(|(_, seconds)| seconds).fold(f64::NEG_INFINITY, f64::max) - mean;
+        let mut late: Vec<u32> = of_peers.filter(|(_, seconds)| seconds - mean >= 0.5 * most).map(|(number, _)| number).collect();
         late.sort_unstable();
-        (most > 0.0 && late.len() * 2 <= self.ranks.count).then_some(late)
+        (most > 0.0 && late.len() * 2 <= self.peers.count).then_some(late)
     }
 
-    /// Calls `each` with process, rank, path and compensated exclusive seconds of each node of a rank. Waits are those that have ended:
+    /// Calls `each` with location, number, path and compensated exclusive seconds of each node of a peer. Waits are those that have ended:
     /// what a rank has been in since its last event, and perhaps did not come out of, made none of them.
     fn each_node(&self, mut each: impl FnMut(usize, u32, usize, f64)) {
-        for ((location, figures), paths) in self.profile.locations.iter().zip(&self.compensated.locations).zip(&self.tree.of_location) {
-            let process = location.process.0;
-            let Some(rank) = self.ranks.of_process[process] else { continue };
+        for (at, ((location, figures), paths)) in
+            self.profile.locations.iter().zip(&self.compensated.locations).zip(&self.tree.of_location).enumerate()
+        {
+            let Some(number) = self.peers.number(at) else { continue };
             let open = open_region(self.profile, location);
             for (index, (figures, &path)) in figures.nodes.iter().zip(paths).enumerate() {
                 let since = open.filter(|(node, _)| *node == index).map_or(0.0, |(_, seconds)| seconds);
-                each(process, rank, path as usize, figures.exclusive.value - since);
+                each(at, number, path as usize, figures.exclusive.value - since);
             }
         }
     }
 
-    fn cause_within(&self, scope: usize, scopes: &Scopes, excess: &Excess<'_>, place: &WaitPlace) -> Option<Cause> {
+    fn cause_within(&self, scope: usize, scopes: &Scopes, excess: &Excess<'_>, wait: &Wait) -> Option<Cause> {
         let inside = |path: &usize| scopes.of_path[*path] <= scope;
         let late = (0..self.tree.paths.len()).filter(inside).map(|path| excess.own[path]).sum::<f64>();
         let mut by_region: HashMap<RegionIndex, f64> = HashMap::new();
@@ -105,8 +134,7 @@ impl Search<'_> {
         }
         let first = |one: &(RegionIndex, f64), other: &(RegionIndex, f64)| one.1.total_cmp(&other.1).then_with(|| other.0.cmp(&one.0));
         let (region, more) = by_region.into_iter().max_by(first)?;
-        let others = (self.ranks.count - excess.late.len()) as f64;
-        let explains = (more.min(late) * others / place.wait_s).min(1.0);
+        let explains = (more.min(late) * excess.others / wait.seconds).min(1.0);
         if explains < EXPLAINS {
             return None;
         }
@@ -116,7 +144,7 @@ impl Search<'_> {
             .fold((0.0, 0.0), |sum, path| (sum.0 + excess.own[path], sum.1 + excess.rest[path]));
         let is_elsewhere = (0..self.tree.paths.len()).any(|path| of_region(&path) && !inside(&path));
         let within = scopes.names[scope].filter(|within| is_elsewhere && *within != region);
-        Some(Cause { ranks: excess.late.to_vec(), region, within, ahead: if rest > 0.0 { more / rest } else { f64::INFINITY }, explains })
+        Some(Cause { late: excess.late.to_vec(), region, within, ahead: if rest > 0.0 { more / rest } else { f64::INFINITY }, explains })
     }
 
     fn is_work(&self, path: usize) -> bool {
@@ -128,6 +156,8 @@ impl Search<'_> {
 /// the last holds all.
 struct Scopes {
     count: usize,
+    /// Among how many of them, from the first on, a cause is looked for.
+    searched: usize,
     /// The smallest scope in which each path lies.
     of_path: Vec<usize>,
     /// The region that is the root of each scope, where it is one.
@@ -139,13 +169,32 @@ struct Scopes {
 }
 
 impl Scopes {
-    fn around(tree: &CallTree, place: &WaitPlace) -> Self {
+    fn around(tree: &CallTree, wait: &Wait) -> Self {
+        let is_wait = waits(tree, wait);
+        let scopes = Self::grown(tree, parents(tree, &indices(&is_wait)), is_wait, |_| true);
+        Self { searched: scopes.count, ..scopes }
+    }
+
+    /// Within what a team does together: outward as far as to what its threads begin with.
+    fn of_team(profile: &Profile, tree: &CallTree, wait: &Wait) -> Self {
+        let is_wait = waits(tree, wait);
+        let others = profile.locations.iter().filter(|location| location.thread > 0);
+        let first = others.flat_map(|location| location.nodes.iter().filter(|node| node.parent == Some(0)).map(|node| node.region));
+        let first: HashSet<RegionIndex> = first.collect();
+        let goes_on = |roots: &[usize]| !roots.iter().any(|&root| first.contains(&tree.paths[root].region));
+        Self::grown(tree, parents(tree, &indices(&is_wait)), is_wait, goes_on)
+    }
+
+    /// What is called from where the wait is.
+    fn below(tree: &CallTree, wait: &Wait) -> Self {
+        let is_wait = waits(tree, wait);
+        Self::grown(tree, indices(&is_wait), is_wait, |_| false)
+    }
+
+    fn grown(tree: &CallTree, mut roots: Vec<usize>, is_wait: Vec<bool>, goes_on: impl Fn(&[usize]) -> bool) -> Self {
         let paths = &tree.paths;
-        let caller_of = |path: usize| paths[path].parent.map(|parent| paths[parent].region);
-        let is_wait: Vec<bool> = (0..paths.len()).map(|path| paths[path].region == place.operation && caller_of(path) == place.caller).collect();
         let mut leads_to_wait = is_wait.clone();
         let mut of_path = vec![usize::MAX; paths.len()];
-        let mut roots: Vec<usize> = (0..paths.len()).filter(|&path| is_wait[path]).filter_map(|path| paths[path].parent).collect();
         let mut names = Vec::new();
         while !roots.is_empty() {
             roots.sort_unstable();
@@ -156,20 +205,38 @@ impl Scopes {
                 leads_to_wait[root] = true;
             }
             names.push(roots.iter().all(|&root| paths[root].region == region).then_some(region));
-            roots = roots.iter().filter_map(|&root| paths[root].parent).collect();
+            roots = if goes_on(&roots) { parents(tree, &roots) } else { Vec::new() };
         }
+        let searched = names.len();
         names.push(None);
         for path in 0..paths.len() {
             let above = paths[path].parent.map_or(names.len() - 1, |parent| of_path[parent]);
             of_path[path] = of_path[path].min(above);
         }
-        Self { count: names.len(), of_path, names, leads_to_wait, is_wait }
+        Self { count: names.len(), searched, of_path, names, leads_to_wait, is_wait }
     }
 }
 
-/// What late ranks spend more than the others, mean against mean.
+/// Which paths are a wait.
+fn waits(tree: &CallTree, wait: &Wait) -> Vec<bool> {
+    let paths = &tree.paths;
+    let caller_of = |path: usize| paths[path].parent.map(|parent| paths[parent].region);
+    (0..paths.len()).map(|path| paths[path].region == wait.operation && caller_of(path) == wait.caller).collect()
+}
+
+fn indices(is_wait: &[bool]) -> Vec<usize> {
+    (0..is_wait.len()).filter(|&path| is_wait[path]).collect()
+}
+
+fn parents(tree: &CallTree, paths: &[usize]) -> Vec<usize> {
+    paths.iter().filter_map(|&path| tree.paths[path].parent).collect()
+}
+
+/// What late peers spend more than others, mean against mean.
 struct Excess<'a> {
     late: &'a [u32],
+    /// How many others.
+    others: f64,
     /// On each path exclusively; the wait itself counts nothing.
     own: Vec<f64>,
     /// The mean of the others there.
@@ -179,17 +246,24 @@ struct Excess<'a> {
 }
 
 impl<'a> Excess<'a> {
-    fn of(search: &Search<'_>, scopes: &Scopes, late: &'a [u32]) -> Option<Self> {
+    fn of_all_others(search: &Search<'_>, scopes: &Scopes, late: &'a [u32]) -> Option<Self> {
+        Self::of(search, scopes, late, |one| late.binary_search(&one).is_err())
+    }
+
+    /// Against those others that `counts`.
+    fn of(search: &Search<'_>, scopes: &Scopes, late: &'a [u32], counts: impl Fn(u32) -> bool) -> Option<Self> {
         let paths = &search.tree.paths;
-        let (few, others) = (late.len() as f64, search.ranks.count as f64 - late.len() as f64);
+        let few = late.len() as f64;
+        let others = search.peers.numbers().filter(|&number| counts(number)).count() as f64;
         if few == 0.0 || others <= 0.0 {
             return None;
         }
         let (mut own, mut rest) = (vec![0.0; paths.len()], vec![0.0; paths.len()]);
-        search.each_node(|_, rank, path, seconds| match late.binary_search(&rank) {
+        search.each_node(|_, number, path, seconds| match late.binary_search(&number) {
             _ if scopes.is_wait[path] => {}
             Ok(_) => own[path] += seconds / few,
-            Err(_) => rest[path] += seconds / others,
+            Err(_) if counts(number) => rest[path] += seconds / others,
+            Err(_) => {}
         });
         own.iter_mut().zip(&rest).for_each(|(own, rest)| *own -= rest);
         let mut bound = own.clone();
@@ -202,6 +276,6 @@ impl<'a> Excess<'a> {
             let above = paths[path].parent.map_or(f64::INFINITY, |parent| bound[parent]);
             bound[path] = if scopes.leads_to_wait[path] { f64::INFINITY } else { bound[path].min(above) };
         }
-        Some(Self { late, own, rest, bound })
+        Some(Self { late, others, own, rest, bound })
     }
 }

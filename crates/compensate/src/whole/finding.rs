@@ -9,11 +9,12 @@
 //! much less. What is explained by it is none; that ranks had no processor is then a finding of its own, which stands behind those
 //! about the program, and is said to explain no more than these ranks were without one. Where ranks had too few processors for that to be one, what it may explain is said all the same, as possible.
 
-use tare_profile::{Location, Profile, RegionIndex, RegionKind};
+use tare_profile::{Profile, RegionIndex, RegionKind};
 
 use crate::Compensated;
 use crate::figure::Figure;
-use crate::whole::cause::{Cause, Search};
+use crate::whole::cause::{Cause, Search, Wait};
+use crate::whole::peers::Peers;
 use crate::whole::queue::Queue;
 use crate::whole::regions::{RegionTotal, region_totals};
 use crate::whole::shortage::Shortage;
@@ -113,8 +114,10 @@ pub enum FindingKind {
         threads: usize,
         /// In how many processes.
         processes: usize,
-        /// Those that hardly wait, by number, of each process in its turn.
+        /// Those for which they wait, by number; empty where that is more than half of all.
         awaited: Vec<u32>,
+        /// What these do longer than the others, where that explains a good part of the waiting.
+        cause: Option<Cause>,
     },
     /// Threads of processes wait for a lock that another one has.
     Lock {
@@ -173,14 +176,13 @@ impl Certainty {
 /// The findings of a run, those with most to win first; behind them that ranks had no processor, which is none about the program.
 #[must_use]
 pub fn findings(profile: &Profile, compensated: &Compensated, tree: &CallTree, places: &[WaitPlace]) -> Vec<Finding> {
-    let ranks = Ranks::of(profile);
-    let counts = |location: &Location| ranks.count == 0 || ranks.counts(location.process.0);
-    let times = profile.locations.iter().zip(&compensated.locations).filter(|(location, _)| counts(location));
+    let ranks = Peers::ranks(profile);
+    let times = compensated.locations.iter().enumerate().filter(|(location, _)| ranks.count == 0 || ranks.number(*location).is_some());
     let time = times.map(|(_, figures)| figures.total.value).fold(0.0, f64::max);
     if time <= 0.0 {
         return Vec::new();
     }
-    let search = Search { profile, compensated, tree, ranks: &ranks };
+    let search = Search { profile, compensated, tree, peers: &ranks };
     let queue = Queue::of(profile, compensated);
     let (mut found, mut explained) = (teams::findings(profile, compensated, tree, time), 0.0);
     for place in places.iter().filter(|_| ranks.count > 1) {
@@ -226,24 +228,6 @@ fn hot_spot(profile: &Profile, compensated: &Compensated, tree: &CallTree) -> Op
     Some(Finding { kind, region: hottest.region, caller: None, seconds: seconds.divided(threads), certainty, queued_s: None })
 }
 
-/// Processes by rank.
-pub(super) struct Ranks {
-    /// The rank of each process.
-    pub(super) of_process: Vec<Option<u32>>,
-    pub(super) count: usize,
-}
-
-impl Ranks {
-    fn of(profile: &Profile) -> Self {
-        let of_process: Vec<Option<u32>> = profile.processes.iter().map(|process| process.rank).collect();
-        Self { count: of_process.iter().flatten().count(), of_process }
-    }
-
-    fn counts(&self, process: usize) -> bool {
-        self.of_process[process].is_some()
-    }
-}
-
 pub(super) fn figure(value: f64, below: f64, above: f64) -> Figure {
     Figure { value, low: (value - below).max(0.0), high: value + above, mark: None }
 }
@@ -257,7 +241,7 @@ struct Waiting {
 }
 
 fn waiting(search: &Search<'_>, place: &WaitPlace, time: f64, queue: &Queue) -> Option<Waiting> {
-    let ranks = search.ranks;
+    let ranks = search.peers;
     let count = ranks.count as f64;
     let (seconds, below, above) = (place.wait_s / count, place.below_s / count, place.above_s / count);
     let alone = Certainty::of(seconds, below).filter(|_| seconds >= LEAST_PART * time)?;
@@ -272,26 +256,54 @@ fn waiting(search: &Search<'_>, place: &WaitPlace, time: f64, queue: &Queue) -> 
     if !is_for_partners {
         waiting.retain(|rank| awaited.binary_search(rank).is_err());
     }
-    let cause = search.cause(place, &awaited);
-    let by_work = cause.as_ref().map_or(0.0, |cause| queue.lateness_by_work(place, &awaited).min(cause.explains * place.wait_s) / count);
-    let queued = queue.lateness(&awaited).min((seconds - by_work).max(0.0));
-    let as_a_whole = Certainty::of(seconds, below + queued);
-    let waits_there = waiting.len() as f64 / count;
-    let (is_whole, in_work) = (as_a_whole.is_some(), by_work >= LEAST_BY_WORK * time);
-    let of_work = || Certainty::of(by_work, below + queue.unsure_s(&awaited) * waits_there).filter(|_| in_work).map(|_| Certainty::Likely);
-    let certainty = as_a_whole.or_else(of_work).unwrap_or(Certainty::Possible);
+    let cause = search.cause(&Wait { operation: place.operation, caller: place.caller, seconds: place.wait_s }, &awaited);
+    let explained = cause.as_ref().map_or(0.0, |cause| cause.explains * place.wait_s);
+    let by_work = queue.lateness_by_work(&place.waiters, &awaited).min(explained) / count;
+    let lateness = Lateness { by_work, queued: queue.lateness(&awaited), unsure: queue.unsure_s(&awaited) * waiting.len() as f64 / count };
+    let judged = Judged::of((seconds, below), alone, &lateness, time);
     let kind = match is_for_partners {
         true if place.held_s >= 0.5 * by_messages => FindingKind::LateReceiver { waiting, awaited, cause },
         true => FindingKind::LateSender { waiting, awaited, cause },
         false => FindingKind::LateArrival { waiting, awaited, cause },
     };
-    let (won, explained_s, queued_s) = match certainty {
-        Certainty::Possible => (seconds, queued, Some(queued)),
-        _ if is_whole => (seconds, 0.0, (certainty != alone).then_some(queued)),
-        _ => (by_work, queued, None),
-    };
+    let Judged { won, certainty, explained_s, queued_s } = judged;
     let seconds = figure(won, below, above);
     Some(Waiting { finding: Finding { kind, region: place.operation, caller: place.caller, seconds, certainty, queued_s }, explained_s })
+}
+
+/// Why those that are waited for are late: seconds, of those that wait in the mean.
+pub(super) struct Lateness {
+    /// By what they do more than others.
+    pub(super) by_work: f64,
+    /// For want of a processor.
+    pub(super) queued: f64,
+    /// How far that is unknown.
+    pub(super) unsure: f64,
+}
+
+/// What of waiting could be won, and how sure that is, where those that are late may have had no processor.
+pub(super) struct Judged {
+    pub(super) won: f64,
+    pub(super) certainty: Certainty,
+    /// What may come of processors, and so is no part of what could be won.
+    pub(super) explained_s: f64,
+    /// What may come of processors where all of it is told, and less sure because of that.
+    pub(super) queued_s: Option<f64>,
+}
+
+impl Judged {
+    /// Of waiting, with by how much less it may be, and how sure it were if all had had processors.
+    pub(super) fn of((seconds, below): (f64, f64), alone: Certainty, lateness: &Lateness, time: f64) -> Self {
+        let &Lateness { by_work, queued, unsure } = lateness;
+        let queued = queued.min((seconds - by_work).max(0.0));
+        if let Some(certainty) = Certainty::of(seconds, below + queued) {
+            return Self { won: seconds, certainty, explained_s: 0.0, queued_s: (certainty != alone).then_some(queued) };
+        }
+        match Certainty::of(by_work, below + unsure).filter(|_| by_work >= LEAST_BY_WORK * time) {
+            Some(_) => Self { won: by_work, certainty: Certainty::Likely, explained_s: queued, queued_s: None },
+            None => Self { won: seconds, certainty: Certainty::Possible, explained_s: queued, queued_s: Some(queued) },
+        }
+    }
 }
 
 fn few_that_make_most(awaited: &[(u32, f64)]) -> Vec<u32> {
@@ -319,7 +331,7 @@ fn those_that_hardly_wait(place: &WaitPlace, most: f64) -> Vec<u32> {
 }
 
 /// Calls of a place that have not returned: seconds by rank.
-fn unreturned(calls: &[(u32, f64)], place: &WaitPlace, ranks: &Ranks, time: f64, kind: fn(Vec<u32>, f64) -> FindingKind) -> Option<Finding> {
+fn unreturned(calls: &[(u32, f64)], place: &WaitPlace, ranks: &Peers, time: f64, kind: fn(Vec<u32>, f64) -> FindingKind) -> Option<Finding> {
     let longest = calls.iter().map(|(_, seconds)| *seconds).fold(0.0, f64::max);
     let seconds = calls.iter().map(|(_, seconds)| seconds).sum::<f64>() / ranks.count as f64;
     let kind = kind(calls.iter().map(|(rank, _)| *rank).collect(), longest);
@@ -329,7 +341,7 @@ fn unreturned(calls: &[(u32, f64)], place: &WaitPlace, ranks: &Ranks, time: f64,
 }
 
 /// A rank that had no processor in MPI may have taken so long for a message because of that.
-fn messages(place: &WaitPlace, ranks: &Ranks, time: f64, queue: &Queue) -> Option<Finding> {
+fn messages(place: &WaitPlace, ranks: &Peers, time: f64, queue: &Queue) -> Option<Finding> {
     let seconds = place.working.divided(ranks.count as f64);
     let (below, above) = (seconds.value - seconds.low, seconds.high - seconds.value);
     let alone = Certainty::of(seconds.value, below).filter(|_| seconds.value >= LEAST_MESSAGES * time)?;

@@ -5,21 +5,23 @@
 //! The run cannot become shorter than any of its ranks, nor by more than all of them queued for together. How far that is known follows from how
 //! the kernel was asked: see [`Shortage::unsure_s`].
 
+use std::collections::BTreeMap;
+
 use tare_profile::Profile;
 
 use crate::Compensated;
 use crate::crowd::sharing;
 use crate::figure::Figure;
 use crate::whole::finding::{Certainty, Finding, FindingKind};
+use crate::whole::peers::Peers;
 use crate::whole::shortage::{Shortage, shortages};
-use crate::whole::waits::WaitPlace;
 
 /// That a rank had no processor is only a finding from this part of the run's time on, where it explains no waiting.
 const LEAST_SHORTAGE: f64 = 0.05;
 
-/// How long ranks had no processor.
+/// How long ranks, or threads of teams, had no processor.
 pub(super) struct Queue {
-    /// With the rank of each, by rank.
+    /// With the number of each, by number.
     shortages: Vec<(u32, Shortage)>,
 }
 
@@ -29,6 +31,22 @@ impl Queue {
         let mut shortages: Vec<(u32, Shortage)> = shortages(profile, compensated).into_iter().filter_map(ranked).collect();
         shortages.sort_by_key(|(rank, _)| *rank);
         Self { shortages }
+    }
+
+    /// Of threads by their numbers: of those of several processes with one number, the one that had none longest.
+    pub(super) fn of_threads(profile: &Profile, compensated: &Compensated, threads: &Peers) -> Self {
+        let mut longest: BTreeMap<u32, Shortage> = BTreeMap::new();
+        for (at, (location, figures)) in profile.locations.iter().zip(&compensated.locations).enumerate() {
+            let number = threads.number(at);
+            let Some((number, shortage)) = number.and_then(|number| Some((number, Shortage::of_thread(profile, location, figures)?))) else {
+                continue;
+            };
+            let known = longest.entry(number).or_insert(shortage);
+            if shortage.queued_s > known.queued_s {
+                *known = shortage;
+            }
+        }
+        Self { shortages: longest.into_iter().collect() }
     }
 
     /// Seconds by which these ranks may be late because they had none: in MPI where they did not wait themselves, which would have taken as
@@ -48,13 +66,13 @@ impl Queue {
         late.map(|(_, shortage)| excess(shortage) + shortage.stalled_s).fold(0.0, f64::max)
     }
 
-    /// Seconds for which ranks would have waited at a place also if all had had a processor all the time, of all that did: for as long as
-    /// those for which they wait had one for more than they themselves did.
-    pub(super) fn lateness_by_work(&self, place: &WaitPlace, awaited: &[u32]) -> f64 {
+    /// Seconds for which those that wait somewhere would have done so also if all had had a processor all the time, of all of them: for as
+    /// long as those for which they wait had one for more than they themselves did.
+    pub(super) fn lateness_by_work(&self, waiters: &[(u32, f64)], awaited: &[u32]) -> f64 {
         let worked = |rank: u32| self.shortages.binary_search_by_key(&rank, |(rank, _)| *rank).ok().map(|index| self.shortages[index].1.worked_s());
         let longest = awaited.iter().filter_map(|rank| worked(*rank)).fold(0.0, f64::max);
         let waits = |(rank, seconds): &(u32, f64)| worked(*rank).map_or(0.0, |own| (longest - own).clamp(0.0, *seconds));
-        place.waiters.iter().map(waits).sum()
+        waiters.iter().map(waits).sum()
     }
 
     /// How far it is unknown what these ranks queued for outside of MPI, of that of which it is known least.

@@ -66,6 +66,24 @@ impl Shortage {
         })
     }
 
+    /// Of a thread among those of its process: as if none of it had passed while it waited itself, which is not known.
+    pub(super) fn of_thread(profile: &Profile, location: &Location, figures: &CompensatedLocation) -> Option<Self> {
+        let queued_s = location.queued_s?;
+        let is_work = |kind: RegionKind| !matches!(kind, RegionKind::Mpi | RegionKind::Threads | RegionKind::Program);
+        let work = location.nodes.iter().zip(&figures.nodes).filter(|(node, _)| is_work(profile.region_of(node).kind));
+        let outside_s = work.map(|(_, figures)| figures.measured_exclusive_s).sum::<f64>().max(0.0);
+        Some(Self {
+            process: location.process.0,
+            queued_s: queued_s.clamp(0.0, outside_s),
+            in_all_s: queued_s,
+            in_mpi_s: 0.0,
+            stalled_s: 0.0,
+            waited_s: 0.0,
+            outside_s,
+            unsure_s: 0.0,
+        })
+    }
+
     /// Whether it is long enough for its part outside of MPI to be told.
     #[must_use]
     pub fn is_told(&self) -> bool {

@@ -2,19 +2,23 @@
 //!
 //! With the same work spread evenly over the threads, a process cannot become shorter by more than the mean over its threads of the time that
 //! they wait there; nor without a lock by more than those wait for it in the mean who do. Who waits for a thread's end or for a signal may have nothing else to do: that is no finding.
+//! Threads that had no processor may be late because of that, as ranks are.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use tare_profile::{Profile, RegionIndex, RegionKind};
 
 use crate::Compensated;
-use crate::whole::finding::{Certainty, Finding, FindingKind, LEAST_PART, figure};
+use crate::whole::cause::{Search, Wait};
+use crate::whole::finding::{Certainty, Finding, FindingKind, Judged, LEAST_PART, Lateness, figure};
+use crate::whole::peers::Peers;
+use crate::whole::queue::Queue;
 use crate::whole::tree::CallTree;
 
 /// Of threads that wait at a place those hardly do that wait for less than this part of the longest wait.
 const HARDLY: f64 = 0.1;
 
-/// A place where threads meet, while it is summed.
+/// A place where threads wait, while it is summed.
 #[derive(Default)]
 struct Place {
     wait_s: f64,
@@ -23,12 +27,12 @@ struct Place {
     waits: u64,
     processes: BTreeSet<usize>,
     /// By process and thread, what each waited.
-    of_threads: Vec<((usize, u32), f64)>,
+    of_threads: BTreeMap<(usize, u32), f64>,
 }
 
 /// The places where threads wait for a noteworthy part of the run's time.
 pub(super) fn findings(profile: &Profile, compensated: &Compensated, tree: &CallTree, time: f64) -> Vec<Finding> {
-    let mut places: HashMap<(RegionIndex, Option<RegionIndex>), Place> = HashMap::new();
+    let mut places: BTreeMap<(RegionIndex, Option<RegionIndex>), Place> = BTreeMap::new();
     for ((location, figures), paths) in profile.locations.iter().zip(&compensated.locations).zip(&tree.of_location) {
         for ((node, figures), &path) in location.nodes.iter().zip(&figures.nodes).zip(paths) {
             let region = profile.region_of(node);
@@ -42,40 +46,86 @@ pub(super) fn findings(profile: &Profile, compensated: &Compensated, tree: &Call
             place.below_s += figures.exclusive.value - figures.exclusive.low;
             place.above_s += figures.exclusive.high - figures.exclusive.value;
             place.processes.insert(location.process.0);
-            let thread = (location.process.0, location.thread);
-            match place.of_threads.last_mut().filter(|(last, _)| *last == thread) {
-                Some((_, waited)) => *waited += figures.wait_s,
-                None => place.of_threads.push((thread, figures.wait_s)),
-            }
+            *place.of_threads.entry((location.process.0, location.thread)).or_default() += figures.wait_s;
         }
     }
-    let mut threads = vec![0_usize; profile.processes.len()];
-    profile.locations.iter().for_each(|location| threads[location.process.0] += 1);
-    let mut places: Vec<_> = places.into_iter().collect();
-    places.sort_by_key(|(regions, _)| *regions);
+    let mut threads: HashMap<usize, BTreeSet<u32>> = HashMap::new();
+    profile.locations.iter().for_each(|location| _ = threads.entry(location.process.0).or_default().insert(location.thread));
+    // Joined where it is asked for: in most runs no threads wait.
+    let mut joined = None;
     let finding = |((region, caller), place): ((RegionIndex, Option<RegionIndex>), Place)| {
-        // Only who has forked a team waits for its end.
-        let is_of_all = profile.regions[region.0].name == *"omp parallel";
-        let all = if is_of_all { place.processes.iter().map(|&process| threads[process]).sum() } else { place.of_threads.len() };
-        let mean = |seconds: f64| seconds / all as f64;
-        let certainty = Certainty::of(mean(place.wait_s), mean(place.below_s)).filter(|_| mean(place.wait_s) >= LEAST_PART * time)?;
-        let seconds = figure(mean(place.wait_s), mean(place.below_s), mean(place.above_s));
-        let processes = place.processes.len();
-        if is_lock(&profile.regions[region.0].name) {
-            let kind = FindingKind::Lock { threads: all, processes, waits: place.waits, each_s: place.wait_s / place.waits.max(1) as f64 };
-            return Some(Finding { kind, region, caller, seconds, certainty, queued_s: None });
-        }
-        let longest = place.of_threads.iter().map(|(_, waited)| *waited).fold(0.0, f64::max);
-        let hardly = place.of_threads.iter().filter(|(_, waited)| *waited < HARDLY * longest).map(|((_, thread), _)| *thread);
-        let kind = FindingKind::Threads { threads: all, processes, awaited: hardly.collect() };
-        Some(Finding { kind, region, caller, seconds, certainty, queued_s: None })
+        let operation = &profile.regions[region.0].name;
+        let ends_team = is_end_of_team(operation);
+        // Only who has begun a team waits for its end.
+        let all = if ends_team { place.processes.iter().map(|process| threads[process].len()).sum() } else { place.of_threads.len() };
+        let (seconds, below) = (place.wait_s / all as f64, place.below_s / all as f64);
+        let alone = Certainty::of(seconds, below).filter(|_| seconds >= LEAST_PART * time)?;
+        let waiters = place.waiters();
+        let taking_part = match ends_team {
+            true => place.processes.iter().flat_map(|process| threads[process].iter().copied()).collect(),
+            false => waiters.iter().map(|(thread, _)| *thread).collect(),
+        };
+        let peers = Peers::threads(profile, &taking_part);
+        let queue = Queue::of_threads(profile, compensated, &peers);
+        let (late, cause) = if is_lock(operation) {
+            (Vec::new(), None)
+        } else {
+            let tree = joined.get_or_insert_with(|| CallTree::of_teams(profile, compensated));
+            let search = Search { profile, compensated, tree, peers: &peers };
+            let wait = Wait { operation: region, caller, seconds: place.wait_s };
+            match ends_team {
+                true => {
+                    let cause = search.cause_of_end(&wait, &waiters.iter().map(|(thread, _)| *thread).collect::<Vec<u32>>());
+                    (cause.as_ref().map(|cause| cause.late.clone()).unwrap_or_default(), cause)
+                }
+                false => {
+                    let late = those_that_hardly_wait(&waiters);
+                    let cause = search.cause_in_team(&wait, &late);
+                    (late, cause)
+                }
+            }
+        };
+        let explained = cause.as_ref().map_or(0.0, |cause| cause.explains * place.wait_s);
+        let lateness = Lateness {
+            by_work: queue.lateness_by_work(&waiters, &late).min(explained) / all as f64,
+            queued: queue.lateness(&late) * waiters.iter().filter(|(thread, _)| !late.contains(thread)).count() as f64 / peers.count as f64,
+            unsure: 0.0,
+        };
+        let Judged { won, certainty, queued_s, .. } = Judged::of((seconds, below), alone, &lateness, time);
+        let (processes, seconds) = (place.processes.len(), figure(won, below, place.above_s / all as f64));
+        let kind = match is_lock(operation) {
+            true => FindingKind::Lock { threads: all, processes, waits: place.waits, each_s: place.wait_s / place.waits.max(1) as f64 },
+            false => FindingKind::Threads { threads: all, processes, awaited: late, cause },
+        };
+        Some(Finding { kind, region, caller, seconds, certainty, queued_s })
     };
     places.into_iter().filter_map(finding).collect()
 }
 
+impl Place {
+    /// What the threads of each number waited, those of all processes together.
+    fn waiters(&self) -> Vec<(u32, f64)> {
+        let mut of_numbers: BTreeMap<u32, f64> = BTreeMap::new();
+        self.of_threads.iter().for_each(|((_, thread), waited)| *of_numbers.entry(*thread).or_default() += waited);
+        of_numbers.into_iter().collect()
+    }
+}
+
+/// The last to arrive waits for nobody; where those would be more than half of all, each does in its turn.
+fn those_that_hardly_wait(waiters: &[(u32, f64)]) -> Vec<u32> {
+    let longest = waiters.iter().map(|(_, waited)| *waited).fold(0.0, f64::max);
+    let hardly: Vec<u32> = waiters.iter().filter(|(_, waited)| *waited < HARDLY * longest).map(|(thread, _)| *thread).collect();
+    if hardly.len() * 2 <= waiters.len() { hardly } else { Vec::new() }
+}
+
+/// Whether an operation begins a team and waits until it is done.
+fn is_end_of_team(operation: &str) -> bool {
+    operation == "omp parallel"
+}
+
 /// Whether all threads of a team come to an operation.
 fn is_meeting(operation: &str) -> bool {
-    matches!(operation, "omp parallel" | "omp barrier" | "pthread_barrier_wait")
+    is_end_of_team(operation) || matches!(operation, "omp barrier" | "pthread_barrier_wait")
 }
 
 /// Whether an operation is a wait for a lock that another thread has.

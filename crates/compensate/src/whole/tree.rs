@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tare_profile::{Profile, RegionIndex};
+use tare_profile::{Profile, RegionIndex, RegionKind};
 
 use crate::figure::Figure;
 use crate::{Compensated, CompensatedNode};
@@ -52,24 +52,25 @@ impl CallTree {
 
     /// Joins the region graphs of the locations with these indices.
     pub fn of_those(profile: &Profile, compensated: &Compensated, belongs: impl Fn(usize) -> bool) -> Self {
-        let mut tree = Self::default();
-        let mut known: HashMap<(u32, RegionIndex), u32> = HashMap::new();
-        let locations = profile.locations.iter().zip(&compensated.locations).enumerate().filter(|(index, _)| belongs(*index));
-        for (_, (location, figures)) in locations {
-            let process = profile.process_of(location);
-            let mut paths: Vec<u32> = Vec::with_capacity(location.nodes.len());
-            for (node, figures) in location.nodes.iter().zip(&figures.nodes) {
-                let parent = node.parent.map(|parent| paths[parent]);
-                let path = *known.entry((parent.unwrap_or(u32::MAX), node.region)).or_insert_with(|| {
-                    tree.paths.push(CallPath::new(node.region, parent.map(|parent| parent as usize)));
-                    (tree.paths.len() - 1) as u32
-                });
-                tree.paths[path as usize].add(figures, node.calls(), !node.overflow && !process.was_off(node.region));
-                paths.push(path);
-            }
-            tree.of_location.push(paths);
+        let mut joining = Joining::default();
+        let those = (0..profile.locations.len()).filter(|&index| belongs(index));
+        let of_location = those.map(|index| joining.join(profile, compensated, index, |_| None)).collect();
+        Self { paths: joining.paths, of_location }
+    }
+
+    /// Joins the region graphs of all locations so that what the threads of a team do stands where who began it does the same.
+    pub(super) fn of_teams(profile: &Profile, compensated: &Compensated) -> Self {
+        let mut joining = Joining::default();
+        let mut of_location = vec![Vec::new(); profile.locations.len()];
+        let (first, others): (Vec<usize>, Vec<usize>) = (0..profile.locations.len()).partition(|&index| profile.locations[index].thread == 0);
+        for index in first {
+            of_location[index] = joining.join(profile, compensated, index, |_| None);
         }
-        tree
+        let begun = joining.begun(profile);
+        for index in others {
+            of_location[index] = joining.join(profile, compensated, index, |region| begun.get(&region).copied());
+        }
+        Self { paths: joining.paths, of_location }
     }
 
     /// The indices of the paths directly below each path.
@@ -104,6 +105,48 @@ impl CallTree {
             stack.extend(children[index].iter().map(|&child| (child, false)));
         }
         nested
+    }
+}
+
+/// A tree while region graphs are joined.
+#[derive(Default)]
+struct Joining {
+    paths: Vec<CallPath>,
+    /// By parent and region; the parent of a root is `u32::MAX`.
+    known: HashMap<(u32, RegionIndex), u32>,
+}
+
+impl Joining {
+    /// Adds the region graph of a location, and answers the path of each of its nodes. What stands directly below its root may be put below
+    /// another path.
+    fn join(&mut self, profile: &Profile, compensated: &Compensated, location: usize, put: impl Fn(RegionIndex) -> Option<u32>) -> Vec<u32> {
+        let (location, figures) = (&profile.locations[location], &compensated.locations[location]);
+        let process = profile.process_of(location);
+        let mut paths: Vec<u32> = Vec::with_capacity(location.nodes.len());
+        for (node, figures) in location.nodes.iter().zip(&figures.nodes) {
+            let parent = node.parent.map(|parent| if parent == 0 { put(node.region).unwrap_or(paths[0]) } else { paths[parent] });
+            let path = *self.known.entry((parent.unwrap_or(u32::MAX), node.region)).or_insert_with(|| {
+                self.paths.push(CallPath::new(node.region, parent.map(|parent| parent as usize)));
+                (self.paths.len() - 1) as u32
+            });
+            self.paths[path as usize].add(figures, node.calls(), !node.overflow && !process.was_off(node.region));
+            paths.push(path);
+        }
+        paths
+    }
+
+    /// Under which path each region stands that is called below a root's own callees: under one that begins teams, if there is one.
+    fn begun(&self, profile: &Profile) -> HashMap<RegionIndex, u32> {
+        let begins_team = |path: usize| profile.regions[self.paths[path].region.0].kind == RegionKind::Threads;
+        let mut begun: HashMap<RegionIndex, u32> = HashMap::new();
+        for path in &self.paths {
+            let Some(parent) = path.parent.filter(|&parent| self.paths[parent].parent.is_some()) else { continue };
+            let known = begun.entry(path.region).or_insert(parent as u32);
+            if begins_team(parent) && !begins_team(*known as usize) {
+                *known = parent as u32;
+            }
+        }
+        begun
     }
 }
 

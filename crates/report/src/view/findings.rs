@@ -138,7 +138,9 @@ impl Words<'_> {
                 };
                 ("F-no-processor", format!("{what}{sharing}"), Some(attempt.to_string()))
             }
-            FindingKind::Threads { threads, processes, awaited } => self.threads(self.name(finding.region), *threads, *processes, awaited),
+            FindingKind::Threads { threads, processes, awaited, cause } => {
+                self.threads(self.name(finding.region), *threads, *processes, awaited, cause.as_ref())
+            }
             FindingKind::Lock { threads, processes, waits, each_s } => self.lock(self.name(finding.region), *threads, *processes, (*waits, *each_s)),
             FindingKind::HotSpot { part, calls, per_call_s } => self.hot_spot(finding.region, *part, *calls, *per_call_s),
             FindingKind::Messages { calls, messages, bytes } => self.messages(*calls, *messages, *bytes),
@@ -157,7 +159,10 @@ impl Words<'_> {
             (Certainty::Possible, _) => "Possible",
         };
         let attempt = match finding.certainty {
-            Certainty::Possible => Some("a run in which each rank has a processor to itself".to_string()),
+            Certainty::Possible => {
+                let who = if matches!(finding.kind, FindingKind::Threads { .. } | FindingKind::Lock { .. }) { "thread" } else { "rank" };
+                Some(format!("a run in which each {who} has a processor to itself"))
+            }
             _ => attempt,
         };
         FindingText {
@@ -229,15 +234,20 @@ impl Words<'_> {
 
     fn because(&self, awaited: &[u32], cause: &Option<Cause>) -> String {
         let Some(cause) = cause else { return "; no single region explains it".to_string() };
-        let spends = verb(&cause.ranks, "spend");
-        let who = if awaited.is_empty() { format!("; {}", self.ranks(&cause.ranks)) } else { ", which".to_string() };
+        let who = if awaited.is_empty() { format!("; {}", self.ranks(&cause.late)) } else { ", which".to_string() };
+        format!("{who} {}", self.more(cause))
+    }
+
+    /// What of the others' time those that are late spend in a region beside their own.
+    fn more(&self, cause: &Cause) -> String {
+        let spends = verb(&cause.late, "spend");
         let by = match cause.ahead {
             part if part < 10.0 => format!("{} longer", change(part, self.glyphs).trim_start_matches('+')),
             _ => "far longer".to_string(),
         };
         let within = cause.within.map(|within| format!(" within {}", self.told(within))).unwrap_or_default();
         let part = if cause.explains < MOST { format!(", {} of that waiting", share(cause.explains, self.glyphs)) } else { String::new() };
-        format!("{who} {spends} {by} in {}{within}{part}", self.placed(cause.region))
+        format!("{spends} {by} in {}{within}{part}", self.placed(cause.region))
     }
 
     /// Whether loops were asked for.
@@ -251,7 +261,7 @@ impl Words<'_> {
             Some(cause) if self.name(cause.region) == MAIN && !self.has_loops() => {
                 Some("`tare profile --levels functions,loops` tells which loop of `main` it is".to_string())
             }
-            Some(cause) => Some(format!("move part of `{}` from {} to others", self.told(cause.region), self.ranks(&cause.ranks))),
+            Some(cause) => Some(format!("move part of `{}` from {} to others", self.told(cause.region), self.ranks(&cause.late))),
             None => (!self.run.directory.is_empty() && !awaited.is_empty()).then(|| {
                 format!(
                     "`tare view {}` shows what {} {} meanwhile",
@@ -291,22 +301,40 @@ impl Words<'_> {
         format!("{} {}{in_mpi}{explains}", self.ranks(ranks), had_none(longest, self.profile, " outside MPI", up_to, self.glyphs))
     }
 
-    fn threads(&self, operation: &str, threads: usize, processes: usize, awaited: &[u32]) -> (&'static str, String, Option<String>) {
+    fn threads(
+        &self,
+        operation: &str,
+        threads: usize,
+        processes: usize,
+        awaited: &[u32],
+        cause: Option<&Cause>,
+    ) -> (&'static str, String, Option<String>) {
         // At the end of a team none but who began it waits.
         let is_of_team = operation == "omp parallel";
+        let late = numbered("thread", awaited, self.glyphs);
+        let of_processes = if processes == 1 { String::new() } else { format!("in {processes} processes ") };
+        let (arrive, are) = (verb(awaited, "arrive"), if awaited.len() == 1 { "is" } else { "are" });
         let what = match (processes, awaited) {
             (1, []) if is_of_team => format!("the thread that began it waits until the last of {threads} threads is done"),
-            (_, []) if is_of_team => format!("in {processes} processes the thread that began it waits until the last one of its team is done"),
-            (1, [one]) => format!("threads wait until thread {one} arrives"),
-            (1, _) => format!("{threads} threads wait in turn until the last one arrives"),
-            _ => format!("{threads} threads of {processes} processes wait in turn until the last one of each arrives"),
+            (_, []) if is_of_team => format!("{of_processes}the thread that began it waits until the last one of its team is done"),
+            (1, []) => format!("{threads} threads wait in turn until the last one arrives"),
+            (_, []) => format!("{threads} threads of {processes} processes wait in turn until the last one of each arrives"),
+            _ if is_of_team => format!("{of_processes}the thread that began it waits until {late} {are} done"),
+            _ => format!("{of_processes}threads wait until {late} {arrive}"),
         };
-        let attempt = if operation.starts_with("omp") {
-            "work that is divided as it comes, by `schedule(dynamic)`, or more evenly"
-        } else {
-            "work that is divided more evenly over the threads"
+        let because = match (cause, awaited) {
+            (Some(cause), []) => format!("; {} {}", numbered("thread", &cause.late, self.glyphs), self.more(cause)),
+            (Some(cause), _) => format!(", which {}", self.more(cause)),
+            (None, _) => String::new(),
         };
-        ("F-wait-threads", what, Some(attempt.to_string()))
+        let attempt = match cause {
+            _ if operation.starts_with("omp") => "work that is divided as it comes, by `schedule(dynamic)`, or more evenly".to_string(),
+            Some(cause) => {
+                format!("move part of `{}` from {} to others", self.told(cause.region), numbered("thread", &cause.late, self.glyphs))
+            }
+            None => "work that is divided more evenly over the threads".to_string(),
+        };
+        ("F-wait-threads", format!("{what}{because}"), Some(attempt))
     }
 
     fn lock(&self, operation: &str, threads: usize, processes: usize, (waits, each_s): (u64, f64)) -> (&'static str, String, Option<String>) {
@@ -382,18 +410,24 @@ fn verb(subjects: &[u32], verb: &str) -> String {
 
 /// `ranks 0–7, 12`; more than five ranges are counted: `27 ranks, first 3`.
 pub(crate) fn rank_list(ranks: &[u32], glyphs: &Glyphs) -> String {
+    numbered("rank", ranks, glyphs)
+}
+
+/// As [`rank_list`], of whatever has numbers.
+fn numbered(what: &str, numbers: &[u32], glyphs: &Glyphs) -> String {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
-    for &rank in ranks {
+    for &number in numbers {
         match ranges.last_mut() {
-            Some((_, last)) if *last + 1 == rank => *last = rank,
-            _ => ranges.push((rank, rank)),
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => ranges.push((number, number)),
         }
     }
     if ranges.len() > 5 {
-        return format!("{} ranks, first {},", ranks.len(), ranks[0]);
+        return format!("{} {what}s, first {},", numbers.len(), numbers[0]);
     }
     let text = |&(first, last): &(u32, u32)| if first == last { first.to_string() } else { format!("{first}{}{last}", glyphs.to) };
-    format!("{} {}", if ranks.len() == 1 { "rank" } else { "ranks" }, ranges.iter().map(text).collect::<Vec<_>>().join(", "))
+    let more = if numbers.len() == 1 { "" } else { "s" };
+    format!("{what}{more} {}", ranges.iter().map(text).collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]
@@ -476,11 +510,13 @@ mod tests {
     fn at_the_end_of_a_team_none_but_who_began_it_waits() {
         let (profile, run) = (Profile::default(), Run::default());
         let words = Words { profile: &profile, run: &run, page: None, glyphs: &Glyphs::UNICODE };
-        let what = |operation: &str, processes: usize, awaited: &[u32]| words.threads(operation, 4, processes, awaited).1;
+        let what = |operation: &str, processes: usize, awaited: &[u32]| words.threads(operation, 4, processes, awaited, None).1;
         assert_eq!(what("omp parallel", 1, &[]), "the thread that began it waits until the last of 4 threads is done");
         assert_eq!(what("omp parallel", 2, &[]), "in 2 processes the thread that began it waits until the last one of its team is done");
         assert_eq!(what("omp barrier", 1, &[]), "4 threads wait in turn until the last one arrives");
         assert_eq!(what("omp barrier", 1, &[3]), "threads wait until thread 3 arrives");
+        assert_eq!(what("omp barrier", 2, &[2, 3]), "in 2 processes threads wait until threads 2–3 arrive");
+        assert_eq!(what("omp parallel", 1, &[3]), "the thread that began it waits until thread 3 is done");
     }
 
     #[test]
