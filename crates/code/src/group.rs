@@ -204,10 +204,22 @@ impl Joiner<'_, '_> {
             let described = self.parts.described_before(part);
             let own = from.iter().copied().find(|&one| described.is_some_and(|described| groups.root(described) == groups.root(one)));
             match own {
-                Some(own) => groups.join_start(own, part),
+                Some(own) => {
+                    groups.join_start(own, part);
+                    groups.shared.extend(from.iter().filter_map(|&one| Some((one, self.continued(one, part)?))));
+                }
                 None => from.iter().for_each(|&one| groups.join_start(one, part)),
             }
         }
+    }
+
+    /// Where a part begins, if a fragment branches there with the stack that the part has: no empty part of its own stands there.
+    fn continued(&self, from: usize, part: usize) -> Option<u64> {
+        let (from, part) = (self.fragments.list.get(from)?, self.fragments.list.get(part)?);
+        let (rows, start) = (self.rows(from)?, part.range.start);
+        let expected = self.rows(part)?.at(start)?;
+        let branches = self.sweep.flows_of(from).iter().filter(|record| record.branch_target() == Some(start));
+        branches.into_iter().any(|record| rows.at(record.address) == Some(expected)).then_some(start)
     }
 
     fn single_users(&self, users: &Users, groups: &mut Groups) -> bool {

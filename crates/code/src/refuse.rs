@@ -3,6 +3,7 @@
 use iced_x86::{Instruction, OpKind};
 use tare_image::{Image, Relocation, RelocationKind};
 
+use crate::addresses::constant_address;
 use crate::decode::{ENDBR64, RawFlow, decoder, is_below_stack, is_padding, raw_flow};
 use crate::fragments::{Fragment, Fragments, Named};
 use crate::jumps::Jumps;
@@ -10,6 +11,7 @@ use crate::leads::Lead;
 use crate::managed;
 use crate::names::{START_UP, around_main, run_by_loader};
 use crate::noreturn::Never;
+use crate::pointed::is_handed_on;
 use crate::program::{Function, Refusal};
 use crate::quick::{QuickMap, QuickSet};
 use crate::record::FlowRecord;
@@ -254,7 +256,8 @@ fn led_into(fragments: &Fragments, sweep: &Sweep, units: &[Unit], jumps: &QuickM
 }
 
 /// Instructions to which bytes lead that are in no function: cases, perhaps, of a jump in front of them whose targets are
-/// not known, where nothing says how far its function goes. Bytes elsewhere that are in none are constants, which lead anywhere. Sorted.
+/// not known, where nothing says how far its function goes; and what code hands the address of on, or jumps to. Bytes elsewhere that are in none are
+/// constants, which lead anywhere. Sorted.
 fn led_into_by_left(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, units: &[Unit], jumps: &QuickMap<usize, Jumps>) -> Vec<u64> {
     let unknown = jumps.iter().filter(|(_, jumps)| jumps.has_unknown()).filter_map(|(&index, _)| units.get(index));
     let mut code: Vec<Instruction> = Vec::new();
@@ -267,9 +270,15 @@ fn led_into_by_left(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, uni
             code.extend(decoder(image, &(start..next.unwrap_or(text.end).min(text.end))));
         }
     }
+    let is_left = |pointer: &&Pointer| image.text_at(pointer.target).is_some() && fragments.at(pointer.target).is_none();
+    for label in sweep.pointers.iter().filter(is_left) {
+        let is_code = is_handed_on(image, label) || at(image, label.at).is_some_and(|load| is_jumped_to(image, &load));
+        let Some(gap) = fragments.gap(image, label.target).filter(|_| is_code) else { continue };
+        code.extend(decoder(image, &(label.target..gap.end)));
+    }
     let target = |one: &Instruction| match raw_flow(one) {
         RawFlow::Jump(target) | RawFlow::Branch(target) | RawFlow::Call(target) => Some(target),
-        _ => None,
+        _ => constant_address(one),
     };
     let mut led: Vec<u64> = code.iter().filter_map(target).filter(|&target| sweep.starts.contains(target)).collect();
     led.sort_unstable();
@@ -306,26 +315,33 @@ fn begins_behind_end(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, la
     before.is_some_and(|record| ends(record) && decoder(image, &(record.end()..label)).into_iter().all(|one| is_padding(&one)))
 }
 
+/// The instruction at an address.
+fn at(image: &Image<'_>, address: u64) -> Option<Instruction> {
+    let end = image.text_at(address)?.end.min(address + LONGEST);
+    decoder(image, &(address..end)).into_iter().next()
+}
+
 /// Whether the address of code that an instruction loads is one, and no number that looks like it: it is relative to the
 /// instruction, an `endbr64` stands there, or a jump goes there a few instructions on.
 fn is_label(image: &Image<'_>, pointer: &Pointer) -> bool {
-    let decode = |at: u64| decoder(image, &(at..at + LONGEST)).into_iter().next();
-    let Some(load) = decode(pointer.at) else { return false };
+    let Some(load) = at(image, pointer.at) else { return false };
     if load.is_ip_rel_memory_operand() || image.kind().is_position_independent() {
         return load.is_ip_rel_memory_operand();
     }
     // Behind the start of a function it stands only where control comes through a pointer.
-    if image.bytes_at(pointer.target, ENDBR64.len() as u64) == Some(&ENDBR64) {
-        return true;
-    }
+    image.bytes_at(pointer.target, ENDBR64.len() as u64) == Some(&ENDBR64) || is_jumped_to(image, &load)
+}
+
+/// Whether a jump goes where an instruction has the address of, a few instructions on.
+fn is_jumped_to(image: &Image<'_>, load: &Instruction) -> bool {
     let mut next = load.next_ip();
     for _ in 0..REACH_OF_LABEL {
-        let Some(one) = decode(next) else { return false };
+        let Some(one) = at(image, next) else { return false };
         next = match raw_flow(&one) {
             RawFlow::Jump(target) => target,
             RawFlow::IndirectJump => {
                 let is_register = |instruction: &Instruction| instruction.op0_kind() == OpKind::Register;
-                return is_register(&one) && is_register(&load) && one.op0_register() == load.op0_register().full_register();
+                return is_register(&one) && is_register(load) && one.op0_register() == load.op0_register().full_register();
             }
             RawFlow::Next | RawFlow::Branch(_) => one.next_ip(),
             _ => return false,

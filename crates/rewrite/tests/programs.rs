@@ -127,6 +127,27 @@ fn code_behind_traps_whose_signals_are_caught() {
     }
 }
 
+/// Where a function is left by a jump from another one into it, neither is entered as often as it is left.
+#[test]
+fn jumps_out_of_nested_functions() {
+    let stripped = "-s -fno-asynchronous-unwind-tables";
+    for flags in ["-O2".to_owned(), format!("-O2 {stripped}"), format!("-O0 -no-pie {stripped}"), format!("-Os {stripped}")] {
+        check("left.c", &format!("{flags} -z execstack"), Balance::Skips);
+    }
+}
+
+#[test]
+fn parts_that_several_functions_branch_to() {
+    let bench = Bench::new();
+    for flags in ["clang++ -O2 -fbasic-block-sections=all", "clang++ -O1 -fbasic-block-sections=all -no-pie"] {
+        let original = bench.build("sections.cpp", flags, "original");
+        for levels in [Levels::FUNCTION, Levels::ALL] {
+            let (copy, _) = bench.instrument(&original, "copy", levels, true);
+            assert_eq!(bench.run(&copy), bench.run(&original), "{flags} {levels:?}");
+        }
+    }
+}
+
 #[test]
 fn relocations_in_packed_form() {
     check("control.c", "-O2 -Wl,-z,pack-relative-relocs", Balance::Exact);

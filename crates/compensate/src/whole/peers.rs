@@ -43,7 +43,7 @@ impl Peers {
         self.numbers.iter().filter_map(|number| *number)
     }
 
-    /// The numbers with what was summed for each by [`Self::sum`].
+    /// The numbers with what was summed for each by [`Self::add`].
     pub(super) fn numbered<'a>(&'a self, sums: &'a [f64]) -> impl Iterator<Item = (u32, f64)> + Clone + 'a {
         self.numbers.iter().zip(sums).filter_map(|(number, sum)| Some(((*number)?, *sum)))
     }

@@ -197,8 +197,9 @@ impl Reader<'_> {
         };
         let integer = Integer { size, is_signed: self.yes(element, "signed", true)? };
         let written = element.attribute("value").unwrap_or("0");
-        let value = written.trim().parse::<i64>().ok().filter(|&value| integer.narrow(value) == value);
         let (least, greatest) = integer.bounds();
+        // Of eight bytes without a sign the upper half has the bits of negative numbers.
+        let value = written.trim().parse::<i128>().ok().filter(|value| (least..=greatest).contains(value)).map(|value| value as i64);
         let holds = format!("a decimal number from {least} to {greatest}, or another size");
         let value = value.ok_or_else(|| self.value(element, "value", written, "value of this size", holds))?;
         Ok(Variable {

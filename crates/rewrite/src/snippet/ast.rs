@@ -26,18 +26,11 @@ impl Integer {
         }
     }
 
-    /// The least and the greatest value that stay what they are.
+    /// The least and the greatest value.
     #[must_use]
-    pub const fn bounds(self) -> (i64, i64) {
-        match (self.size, self.is_signed) {
-            (1, true) => (i8::MIN as i64, i8::MAX as i64),
-            (1, false) => (0, u8::MAX as i64),
-            (2, true) => (i16::MIN as i64, i16::MAX as i64),
-            (2, false) => (0, u16::MAX as i64),
-            (4, true) => (i32::MIN as i64, i32::MAX as i64),
-            (4, false) => (0, u32::MAX as i64),
-            _ => (i64::MIN, i64::MAX),
-        }
+    pub const fn bounds(self) -> (i128, i128) {
+        let values = 1_i128 << (8 * self.size as u32);
+        if self.is_signed { (-values / 2, values / 2 - 1) } else { (0, values - 1) }
     }
 }
 

@@ -104,7 +104,11 @@ impl Lexer<'_> {
 
     /// Digits, with the letters that C allows behind them.
     fn number(&mut self, place: Place) -> Result<Token, AdapterError> {
-        let word = self.take_while(|one| one.is_ascii_alphanumeric());
+        let mut word = self.take_while(|one| one.is_ascii_alphanumeric());
+        // Texts and numbers are joined by a point, too, with room around it.
+        if self.starts_with(".") && self.text.get(self.at + 1).is_some_and(|(next, _)| next.is_ascii_digit()) {
+            word += &self.take_while(|one| one.is_ascii_alphanumeric() || one == '.');
+        }
         let lower = word.to_ascii_lowercase();
         let digits = lower.trim_end_matches(['u', 'l']);
         let value = match digits.strip_prefix("0x") {

@@ -231,6 +231,9 @@ impl Parser<'_> {
             Some(&Token::Context(context)) => Kind::Context(context),
             Some(Token::Name(_)) => {
                 let name = self.name("a value")?;
+                if name == "sizeof" {
+                    return Err(AdapterError::new(place, Problem::Statement("sizeof")));
+                }
                 let kind = if self.takes("(") {
                     let arguments = self.nested(Self::arguments)?;
                     Kind::Call(Call { function: name, arguments })

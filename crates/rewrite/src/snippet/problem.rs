@@ -213,7 +213,9 @@ impl Problem {
             Self::Character(_) => {
                 "the operators are || && | ^ & == != < <= > >= << >> + - * / % ! ~ and `.` between texts; texts stand between double quotes".into()
             }
-            Self::Unended { what } => format!("end {what} as it began"),
+            Self::Unended { what: "a context variable" } => "write @ at both of its ends, as in @ROUTINE@".into(),
+            Self::Unended { what: "a comment" } => "end it with */".into(),
+            Self::Unended { what } => format!("end {what} on its line as it began; \\n is a new line in it"),
             Self::Escape(_) => "known are \\n \\t \\r \\\\ \\\" \\' \\a \\b \\f \\v \\e and \\xHH".into(),
             Self::ZeroByte => "take it out: texts end by themselves".into(),
             Self::Number(_) => {
@@ -223,6 +225,9 @@ impl Problem {
             Self::Unexpected { expected, .. } => format!("write {expected}"),
             Self::Statement("return" | "break" | "continue" | "goto") => "put what is to be left out into `if (…) { … }`".into(),
             Self::Statement("switch" | "case" | "default") => "write `if (…) … else if (…) …`".into(),
+            Self::Statement("sizeof") => {
+                "write how many bytes it has: <var size=\"…\"> says it; a char has 1, a short 2, an int 4, a long and a pointer 8".into()
+            }
             Self::Statement(_) => "put it into a function of a library or of the program, and call that".into(),
             Self::Type(_) => "variables are integers: char, short, int, long, with signed or unsigned, int8_t … uint64_t; \
                  hand other values on in a function of a library"
