@@ -279,9 +279,7 @@ fn remedy(error: &RewriteError) -> String {
     const REPORT: &str = "and tell us of the program, with the output of tare --version";
     match error {
         RewriteError::Check { function, .. } if !function.contains(' ') => {
-            let filter = format!(
-                "<filter name=\"without\"><exclude><property name=\"functionnames\" match=\"simple\">{function}</property></exclude></filter>"
-            );
+            let filter = format!("<filter name=\"without\"><exclude><functionnames match=\"simple\">{function}</functionnames></exclude></filter>");
             format!("leave it out with --filter FILE, in which stands {filter}, {REPORT}")
         }
         RewriteError::ThreadLocals { .. } => {

@@ -127,11 +127,8 @@ pub fn text(found: &Found, page: &Page) -> String {
         }
     }
     if let Some(names) = names(found) {
-        writer.labelled("Try", "--filter FILE, in which stands");
-        writer.labelled(
-            "",
-            &format!("<filter name=\"without\"><exclude><property name=\"functionnames\" match=\"simple\">{names}</property></exclude></filter>"),
-        );
+        writer.labelled("Try", "--filter FILE, in which stands this line:");
+        writer.whole_line(&format!("<filter name=\"without\"><exclude><functionnames match=\"simple\">{names}</functionnames></exclude></filter>"));
     }
     if found.more {
         writer.labelled("More", "there are others; leave these out and search again");
@@ -170,6 +167,18 @@ mod tests {
         let page = text(&found(), &Page::default());
         assert!(page.contains("with this function instrumented the command ends with status 3"), "{page}");
         assert!(page.contains("sum() at 0x1234, own.c:7"), "{page}");
+    }
+
+    #[test]
+    fn the_filter_that_leaves_functions_out_is_a_line_that_can_be_copied() {
+        let long = format!("_ZN{}Ev", "3abc".repeat(40));
+        let mut found = found();
+        found.culprits[0].functions[0].name.clone_from(&long);
+        for width in [40, 80, Page::UNLIMITED] {
+            let page = text(&found, &Page { width, ..Page::default() });
+            let line = page.lines().find(|line| line.contains("<filter")).expect("the filter");
+            assert!(line.starts_with("<filter ") && line.contains(&long) && line.ends_with("</filter>"), "{page}");
+        }
     }
 
     #[test]

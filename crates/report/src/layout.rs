@@ -288,6 +288,13 @@ impl<'a> Writer<'a> {
         self.text.push('\n');
     }
 
+    /// A line that is to be copied: it stays one however long it is, and where it is too long for a terminal, that goes on in the next one.
+    pub(crate) fn whole_line(&mut self, line: &str) {
+        let line = plain(line, self.page);
+        self.text.push_str(line.trim_end());
+        self.text.push('\n');
+    }
+
     /// A table whose first column takes what the others leave; its names are cut in the middle. Returns those for which there was no room.
     pub(crate) fn table(&mut self, names: &Column, others: Vec<Column>) -> Vec<Column> {
         let mut columns: Vec<Column> = others.into_iter().map(aligned).collect();
