@@ -96,6 +96,29 @@ fn a_copy_that_an_adapter_made_is_held_against_what_that_gives() {
     refused(&place, &with(&["--adapter", "counting", "--preset", "all"]), 65, &[&format!("offset {at:#x}")]);
 }
 
+/// What snippets call is left as it is, here most of the program: that tells nothing of whether the rest was overwritten.
+#[test]
+fn a_poisoned_copy_passes_where_most_functions_are_refused() {
+    let place = Place::new();
+    let one = |number: u32| format!("__attribute__((noipa)) int one{number}(int x) {{ return x * {number} + x / (x + {number}) + x % (x + 7); }}\n");
+    let program: String = (1..9).map(one).collect();
+    let calls: Vec<String> = (1..9).map(|number| format!("one{number}(9)")).collect();
+    let hook = format!("__attribute__((noipa)) int hook(void) {{ return {}; }}\n", calls.join(" + "));
+    let main = "int main(int count, char **words) { (void)words; return count * 3 / (count + 1) - 1; }\n";
+    std::fs::write(place.path().join("program.c"), program + &hook + main).expect("room");
+    std::fs::write(place.path().join("own.xml"), "<adapter><functions><enter>hook();</enter></functions></adapter>").expect("room");
+    let built = std::process::Command::new("gcc").current_dir(place.path()).args(["-O1", "-o", "program", "program.c"]).status();
+    assert!(built.expect("gcc").success());
+    let options = ["--adapter", "own.xml", "--preset", "all", "--format", "json"];
+    let made = tare(&place, &[&["program", "-o", "copy", "--poison"][..], &options].concat());
+    let document: Value = serde_json::from_slice(&made.stdout).expect("JSON");
+    assert_eq!(document["functions"]["refused"], 9, "{document}");
+    let output = tare(&place, &[&["--check", "copy"][..], &options].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(document["poisoned"], true, "{document}");
+}
+
 #[test]
 fn a_copy_is_not_instrumented_again() {
     let place = place();

@@ -6,7 +6,7 @@
 //! decodes its code and compares every instruction with the original's; at each of them frames have to be unwound as in
 //! the original; and it has to be equal to the new one byte by byte, which covers all that is not code.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tare_code::{ENDBR64, Program, Threads};
 use tare_format::description::{Description, FLAG_CALL_SITES, FLAG_ITERATIONS, FLAG_LEAF, FLAG_LOOPS, RegionKind};
@@ -140,7 +140,7 @@ fn compare(
         origin: description.path.rsplit_once('/').map(|(folder, _)| if folder.is_empty() { "/" } else { folder }),
         path: &description.path,
         build_id: &description.build_id,
-        poison: is_poisoned(original, program, &image, made.selected),
+        poison: is_poisoned(original, program, &image, description),
         threads,
     };
     let again = write_image(original, program, &request, made.probes, &mut Clock::new()).map_err(CheckError::Rewrite)?;
@@ -198,10 +198,11 @@ fn places(description: &Description) -> BTreeMap<u64, Location> {
 
 /// Whether more of what stands behind the entries of moved functions is traps than what the original has there. Jumps are neither, so that
 /// functions that are no longer than one say nothing.
-fn is_poisoned(original: &Image<'_>, program: &Program, image: &Image<'_>, selected: &[Selection]) -> bool {
+fn is_poisoned(original: &Image<'_>, program: &Program, image: &Image<'_>, description: &Description) -> bool {
     const TRAP: u8 = 0xcc;
     const LEAST_JUMP: usize = 2;
-    let parts = selected.iter().filter_map(|one| program.functions.get(one.function)).flat_map(|function| &function.parts);
+    let moved: BTreeSet<usize> = description.regions.iter().filter_map(|region| program.function_at(region.address)).collect();
+    let parts = moved.into_iter().filter_map(|one| program.functions.get(one)).flat_map(|function| &function.parts);
     let (mut traps, mut kept) = (0_usize, 0_usize);
     for part in parts {
         let length = part.end - part.start;
