@@ -103,12 +103,11 @@ pub struct Made<'a> {
 /// # Errors
 /// What is wrong first.
 pub fn check(original: &Image<'_>, program: &Program, bytes: &[u8], threads: Option<Threads>) -> Result<Checked, CheckError> {
-    let description = described(bytes)?;
-    same_build(original, &description)?;
-    let selected = selections(program, &description)?;
-    let places = places(&description);
+    let copy = Copy::read(original, bytes)?;
+    let selected = selections(program, &copy.description)?;
+    let places = places(&copy.description);
     let source = |address: u64| places.get(&address).cloned();
-    compare(original, program, bytes, &description, &Made { selected: &selected, source: &source, probes: &Native }, threads)
+    copy.compare(original, program, &Made { selected: &selected, source: &source, probes: &Native }, threads)
 }
 
 /// Holds an instrumented image with other probes against its original.
@@ -116,40 +115,45 @@ pub fn check(original: &Image<'_>, program: &Program, bytes: &[u8], threads: Opt
 /// # Errors
 /// What is wrong first.
 pub fn check_made(original: &Image<'_>, program: &Program, bytes: &[u8], made: &Made<'_>, threads: Option<Threads>) -> Result<Checked, CheckError> {
-    let description = described(bytes)?;
-    same_build(original, &description)?;
-    compare(original, program, bytes, &description, made, threads)
+    Copy::read(original, bytes)?.compare(original, program, made, threads)
 }
 
-fn described(bytes: &[u8]) -> Result<Description, CheckError> {
-    description(&Image::parse(bytes).map_err(|_| CheckError::NotInstrumented { what: "it cannot be read as an ELF file" })?)
+/// The image that is checked.
+struct Copy<'data> {
+    bytes: &'data [u8],
+    image: Image<'data>,
+    description: Description,
 }
 
-fn compare(
-    original: &Image<'_>,
-    program: &Program,
-    bytes: &[u8],
-    description: &Description,
-    made: &Made<'_>,
-    threads: Option<Threads>,
-) -> Result<Checked, CheckError> {
-    let image = Image::parse(bytes).map_err(|_| CheckError::NotInstrumented { what: "it cannot be read as an ELF file" })?;
-    let request = Request {
-        selected: made.selected,
-        source: Some(made.source),
-        origin: description.path.rsplit_once('/').map(|(folder, _)| if folder.is_empty() { "/" } else { folder }),
-        path: &description.path,
-        build_id: &description.build_id,
-        poison: is_poisoned(original, program, &image, description),
-        threads,
-    };
-    let again = write_image(original, program, &request, made.probes, &mut Clock::new()).map_err(CheckError::Rewrite)?;
-    same_number(description, &again)?;
-    let claims = verify::Claims { unwinds_all: true, ..again.claims(&request) };
-    let verified = verify::verify(original, program, bytes, &claims, request.threads());
-    same_bytes(original, program, bytes, &again, &verified)?;
-    verified.map_err(|error| wrong(&image, error))?;
-    Ok(Checked { regions: Regions::count(&again.moved), sites: again.sites(), is_poisoned: request.poison })
+impl<'data> Copy<'data> {
+    /// Reads a copy that was made from the same build as the original is.
+    fn read(original: &Image<'_>, bytes: &'data [u8]) -> Result<Self, CheckError> {
+        let image = Image::parse(bytes).map_err(|_| CheckError::NotInstrumented { what: "it cannot be read as an ELF file" })?;
+        let description = description(&image)?;
+        same_build(original, &description)?;
+        Ok(Self { bytes, image, description })
+    }
+
+    /// Makes it once more, and compares.
+    fn compare(&self, original: &Image<'_>, program: &Program, made: &Made<'_>, threads: Option<Threads>) -> Result<Checked, CheckError> {
+        let Self { bytes, image, description } = self;
+        let request = Request {
+            selected: made.selected,
+            source: Some(made.source),
+            origin: description.path.rsplit_once('/').map(|(folder, _)| if folder.is_empty() { "/" } else { folder }),
+            path: &description.path,
+            build_id: &description.build_id,
+            poison: is_poisoned(original, program, image, description),
+            threads,
+        };
+        let again = write_image(original, program, &request, made.probes, &mut Clock::new()).map_err(CheckError::Rewrite)?;
+        same_number(description, &again)?;
+        let claims = verify::Claims { unwinds_all: true, ..again.claims(&request) };
+        let verified = verify::verify(original, program, bytes, &claims, request.threads());
+        same_bytes(original, program, bytes, &again, &verified)?;
+        verified.map_err(|error| wrong(image, error))?;
+        Ok(Checked { regions: Regions::count(&again.moved), sites: again.sites(), is_poisoned: request.poison })
+    }
 }
 
 fn same_build(original: &Image<'_>, description: &Description) -> Result<(), CheckError> {

@@ -36,6 +36,9 @@ const HOT_PART: f64 = 0.2;
 /// The ranks for which others wait are the fewest that make up this part of the waiting.
 const MOST_OF_IT: f64 = 0.8;
 
+/// Of those that wait at a place those hardly do that wait for less than this part of the longest wait.
+const HARDLY: f64 = 0.1;
+
 /// What could be won.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Finding {
@@ -248,8 +251,8 @@ fn waiting(search: &Search<'_>, place: &WaitPlace, time: f64, queue: &Queue) -> 
     let by_messages: f64 = place.awaited.iter().map(|(_, seconds)| seconds).sum();
     let is_for_partners = by_messages >= 0.5 * place.wait_s;
     let most = place.waiters.iter().map(|(_, seconds)| *seconds).fold(0.0, f64::max);
-    let mut waiting: Vec<u32> = place.waiters.iter().filter(|(_, seconds)| *seconds >= 0.1 * most).map(|(rank, _)| *rank).collect();
-    let mut awaited = if is_for_partners { few_that_make_most(&place.awaited) } else { those_that_hardly_wait(place, most) };
+    let mut waiting: Vec<u32> = place.waiters.iter().filter(|(_, seconds)| *seconds >= HARDLY * most).map(|(rank, _)| *rank).collect();
+    let mut awaited = if is_for_partners { few_that_make_most(&place.awaited) } else { those_that_hardly_wait(&place.waiters) };
     if awaited.len() * 2 > ranks.count {
         awaited.clear();
     }
@@ -324,10 +327,11 @@ fn few_that_make_most(awaited: &[(u32, f64)]) -> Vec<u32> {
     few
 }
 
-/// In a collective the last to arrive waits for nobody.
-fn those_that_hardly_wait(place: &WaitPlace, most: f64) -> Vec<u32> {
-    let hardly: Vec<u32> = place.waiters.iter().filter(|(_, seconds)| *seconds < 0.1 * most).map(|(rank, _)| *rank).collect();
-    if hardly.len() * 2 <= place.waiters.len() { hardly } else { Vec::new() }
+/// Where all meet, the last to arrive waits for nobody; where those would be more than half of all that wait, each does in its turn.
+pub(super) fn those_that_hardly_wait(waiters: &[(u32, f64)]) -> Vec<u32> {
+    let longest = waiters.iter().map(|(_, seconds)| *seconds).fold(0.0, f64::max);
+    let hardly: Vec<u32> = waiters.iter().filter(|(_, seconds)| *seconds < HARDLY * longest).map(|(number, _)| *number).collect();
+    if hardly.len() * 2 <= waiters.len() { hardly } else { Vec::new() }
 }
 
 /// Calls of a place that have not returned: seconds by rank.

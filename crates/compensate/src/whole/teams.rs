@@ -10,13 +10,10 @@ use tare_profile::{Profile, RegionIndex, RegionKind};
 
 use crate::Compensated;
 use crate::whole::cause::{Search, Wait};
-use crate::whole::finding::{Certainty, Finding, FindingKind, Judged, LEAST_PART, Lateness, figure};
+use crate::whole::finding::{Certainty, Finding, FindingKind, Judged, LEAST_PART, Lateness, figure, those_that_hardly_wait};
 use crate::whole::peers::Peers;
 use crate::whole::queue::Queue;
 use crate::whole::tree::CallTree;
-
-/// Of threads that wait at a place those hardly do that wait for less than this part of the longest wait.
-const HARDLY: f64 = 0.1;
 
 /// A place where threads wait, while it is summed.
 #[derive(Default)]
@@ -61,9 +58,10 @@ pub(super) fn findings(profile: &Profile, compensated: &Compensated, tree: &Call
         let (seconds, below) = (place.wait_s / all as f64, place.below_s / all as f64);
         let alone = Certainty::of(seconds, below).filter(|_| seconds >= LEAST_PART * time)?;
         let waiters = place.waiters();
+        let waiting: Vec<u32> = waiters.iter().map(|(thread, _)| *thread).collect();
         let taking_part = match ends_team {
             true => place.processes.iter().flat_map(|process| threads[process].iter().copied()).collect(),
-            false => waiters.iter().map(|(thread, _)| *thread).collect(),
+            false => waiting.iter().copied().collect(),
         };
         let peers = Peers::threads(profile, &taking_part);
         let queue = Queue::of_threads(profile, compensated, &peers);
@@ -75,7 +73,7 @@ pub(super) fn findings(profile: &Profile, compensated: &Compensated, tree: &Call
             let wait = Wait { operation: region, caller, seconds: place.wait_s };
             match ends_team {
                 true => {
-                    let cause = search.cause_of_end(&wait, &waiters.iter().map(|(thread, _)| *thread).collect::<Vec<u32>>());
+                    let cause = search.cause_of_end(&wait, &waiting);
                     (cause.as_ref().map(|cause| cause.late.clone()).unwrap_or_default(), cause)
                 }
                 false => {
@@ -88,7 +86,7 @@ pub(super) fn findings(profile: &Profile, compensated: &Compensated, tree: &Call
         let explained = cause.as_ref().map_or(0.0, |cause| cause.explains * place.wait_s);
         let lateness = Lateness {
             by_work: queue.lateness_by_work(&waiters, &late).min(explained) / all as f64,
-            queued: queue.lateness(&late) * waiters.iter().filter(|(thread, _)| !late.contains(thread)).count() as f64 / peers.count as f64,
+            queued: queue.lateness(&late) * waiting.iter().filter(|thread| !late.contains(thread)).count() as f64 / peers.count as f64,
             unsure: 0.0,
         };
         let Judged { won, certainty, queued_s, .. } = Judged::of((seconds, below), alone, &lateness, time);
@@ -109,13 +107,6 @@ impl Place {
         self.of_threads.iter().for_each(|((_, thread), waited)| *of_numbers.entry(*thread).or_default() += waited);
         of_numbers.into_iter().collect()
     }
-}
-
-/// The last to arrive waits for nobody; where those would be more than half of all, each does in its turn.
-fn those_that_hardly_wait(waiters: &[(u32, f64)]) -> Vec<u32> {
-    let longest = waiters.iter().map(|(_, waited)| *waited).fold(0.0, f64::max);
-    let hardly: Vec<u32> = waiters.iter().filter(|(_, waited)| *waited < HARDLY * longest).map(|(thread, _)| *thread).collect();
-    if hardly.len() * 2 <= waiters.len() { hardly } else { Vec::new() }
 }
 
 /// Whether an operation begins a team and waits until it is done.

@@ -234,12 +234,12 @@ impl Words<'_> {
 
     fn because(&self, awaited: &[u32], cause: &Option<Cause>) -> String {
         let Some(cause) = cause else { return "; no single region explains it".to_string() };
-        let who = if awaited.is_empty() { format!("; {}", self.ranks(&cause.late)) } else { ", which".to_string() };
-        format!("{who} {}", self.more(cause))
+        self.more(awaited, cause, &self.ranks(&cause.late))
     }
 
-    /// What of the others' time those that are late spend in a region beside their own.
-    fn more(&self, cause: &Cause) -> String {
+    /// By what part of the others' time those that are late, in words, spend more in a region; where they were named already, without them.
+    fn more(&self, awaited: &[u32], cause: &Cause, late: &str) -> String {
+        let who = if awaited.is_empty() { format!("; {late}") } else { ", which".to_string() };
         let spends = verb(&cause.late, "spend");
         let by = match cause.ahead {
             part if part < 10.0 => format!("{} longer", change(part, self.glyphs).trim_start_matches('+')),
@@ -247,7 +247,7 @@ impl Words<'_> {
         };
         let within = cause.within.map(|within| format!(" within {}", self.told(within))).unwrap_or_default();
         let part = if cause.explains < MOST { format!(", {} of that waiting", share(cause.explains, self.glyphs)) } else { String::new() };
-        format!("{spends} {by} in {}{within}{part}", self.placed(cause.region))
+        format!("{who} {spends} {by} in {}{within}{part}", self.placed(cause.region))
     }
 
     /// Whether loops were asked for.
@@ -261,7 +261,7 @@ impl Words<'_> {
             Some(cause) if self.name(cause.region) == MAIN && !self.has_loops() => {
                 Some("`tare profile --levels functions,loops` tells which loop of `main` it is".to_string())
             }
-            Some(cause) => Some(format!("move part of `{}` from {} to others", self.told(cause.region), self.ranks(&cause.late))),
+            Some(cause) => Some(self.moved(cause, &self.ranks(&cause.late))),
             None => (!self.run.directory.is_empty() && !awaited.is_empty()).then(|| {
                 format!(
                     "`tare view {}` shows what {} {} meanwhile",
@@ -271,6 +271,11 @@ impl Words<'_> {
                 )
             }),
         }
+    }
+
+    /// What those that are late, in words, may give away.
+    fn moved(&self, cause: &Cause, late: &str) -> String {
+        format!("move part of `{}` from {late} to others", self.told(cause.region))
     }
 
     fn cut_off(&self, ranks: &[u32], longest: f64) -> (&'static str, String, Option<String>) {
@@ -322,16 +327,10 @@ impl Words<'_> {
             _ if is_of_team => format!("{of_processes}the thread that began it waits until {late} {are} done"),
             _ => format!("{of_processes}threads wait until {late} {arrive}"),
         };
-        let because = match (cause, awaited) {
-            (Some(cause), []) => format!("; {} {}", numbered("thread", &cause.late, self.glyphs), self.more(cause)),
-            (Some(cause), _) => format!(", which {}", self.more(cause)),
-            (None, _) => String::new(),
-        };
+        let because = cause.map(|cause| self.more(awaited, cause, &numbered("thread", &cause.late, self.glyphs))).unwrap_or_default();
         let attempt = match cause {
             _ if operation.starts_with("omp") => "work that is divided as it comes, by `schedule(dynamic)`, or more evenly".to_string(),
-            Some(cause) => {
-                format!("move part of `{}` from {} to others", self.told(cause.region), numbered("thread", &cause.late, self.glyphs))
-            }
+            Some(cause) => self.moved(cause, &numbered("thread", &cause.late, self.glyphs)),
             None => "work that is divided more evenly over the threads".to_string(),
         };
         ("F-wait-threads", format!("{what}{because}"), Some(attempt))

@@ -7,8 +7,8 @@ use super::{AdapterError, Place, Problem};
 /// Deeper nesting is refused, so that no input exhausts the stack.
 const DEPTH: usize = 60;
 const NAMES: &[&str] = &["if", "else"];
-/// Statements of C that are none here.
-const STATEMENTS: &[&str] = &["for", "while", "do", "switch", "case", "default", "return", "break", "continue", "goto"];
+/// Statements and operators of C that snippets do not have.
+const MISSING: &[&str] = &["for", "while", "do", "switch", "case", "default", "return", "break", "continue", "goto", "sizeof"];
 /// Words that begin a declaration in C and none here.
 const TYPES: &[&str] =
     &["double", "float", "void", "bool", "_Bool", "struct", "union", "enum", "const", "static", "extern", "volatile", "register", "auto", "typedef"];
@@ -231,9 +231,6 @@ impl Parser<'_> {
             Some(&Token::Context(context)) => Kind::Context(context),
             Some(Token::Name(_)) => {
                 let name = self.name("a value")?;
-                if name == "sizeof" {
-                    return Err(AdapterError::new(place, Problem::Statement("sizeof")));
-                }
                 let kind = if self.takes("(") {
                     let arguments = self.nested(Self::arguments)?;
                     Kind::Call(Call { function: name, arguments })
@@ -307,7 +304,7 @@ impl Parser<'_> {
     /// What is wrong with a word that has a meaning in C and none here.
     fn word_of_c(&self) -> Option<Problem> {
         let Token::Name(word) = self.peek()? else { return None };
-        let statement = STATEMENTS.iter().find(|one| *one == word).map(|one| Problem::Statement(one));
+        let statement = MISSING.iter().find(|one| *one == word).map(|one| Problem::Statement(one));
         statement.or_else(|| TYPES.contains(&word.as_str()).then(|| Problem::Type(word.clone())))
     }
 

@@ -124,7 +124,7 @@ pub enum Problem {
         /// What should.
         expected: &'static str,
     },
-    /// A statement of C that snippets do not have.
+    /// A statement or operator of C that snippets do not have.
     #[error("snippets have no `{0}`")]
     Statement(&'static str),
     /// A type that snippets do not have.
