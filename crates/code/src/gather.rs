@@ -30,7 +30,8 @@ pub(crate) fn graph(image: &Image<'_>, program: &Program, fragments: &Fragments,
             builder.node.is_open |= fragment.traits.has_syscall || fragment.traits.is_undecodable;
             for lead in sweep.leads.of(one) {
                 let function = |target| lead.to().map_or_else(|| program.function_at(target), owner);
-                lead.record(sweep).into_iter().for_each(|record| builder.record(record, function));
+                let record = lead.record(sweep).filter(|record| fragment.range.contains(&record.address));
+                record.into_iter().for_each(|record| builder.record(record, function));
             }
             builder.hands_on(sweep, &fragment.range);
         }

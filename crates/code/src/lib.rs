@@ -177,23 +177,24 @@ impl Program {
         jumps::resolve_unknown(image, &fragments, &sweep, &units, &functions, &mut jumps);
         thunks::mark(image, &fragments, &sweep, &units, &mut jumps);
         let lost_calls = held::find(image, &fragments, &mut sweep, &units, &shared, &jumps, threads);
-        Ok(Self { lost_calls, ..Self::assemble(image, &fragments, sweep, &units, functions, jumps, &shared) })
+        Ok(Self { lost_calls, ..Self::assemble(image, fragments, sweep, &units, functions, jumps, &shared) })
     }
 
     fn assemble(
         image: &Image<'_>,
-        fragments: &Fragments,
+        mut fragments: Fragments,
         mut sweep: Sweep,
         units: &[Unit],
         mut functions: Vec<Function>,
         jumps: QuickMap<usize, Jumps>,
         shared: &[u64],
     ) -> Self {
-        let never = never_returning(image, fragments, &sweep, units, &functions, &jumps);
+        let never = never_returning(image, &fragments, &sweep, units, &functions, &jumps);
+        let unreached = unreached::take_off(image, &mut fragments, &sweep, units, (&jumps, &never), &mut functions);
         for function in &mut functions {
             function.never_returns = never.contains(function.entry);
         }
-        refuse::refuse(image, fragments, &sweep, units, (&jumps, &never), shared, &mut functions);
+        refuse::refuse(image, &fragments, &sweep, units, (&jumps, &unreached), shared, &mut functions);
         let mut program = Self {
             functions,
             owners: Vec::new(),
@@ -206,7 +207,7 @@ impl Program {
             flows: Vec::new(),
             first_flows: Vec::new(),
             starts: AddressSet::default(),
-            counts: units.iter().map(|unit| unit.instructions(fragments)).collect(),
+            counts: units.iter().map(|unit| unit.instructions(&fragments)).collect(),
             branched_into: Vec::new(),
             behind_lock: std::mem::take(&mut sweep.behind_lock),
             inline: Inline::default(),
@@ -217,7 +218,7 @@ impl Program {
         program.changing = std::mem::take(&mut sweep.changing);
         program.inline = std::mem::take(&mut sweep.inline);
         program.index(names::main_function(image));
-        program.calls = gather::graph(image, &program, fragments, &sweep, units);
+        program.calls = gather::graph(image, &program, &fragments, &sweep, units);
         program.main_program = program.find_main_program();
         program.index_flows(sweep.take_sorted_flows());
         program.starts = sweep.starts;

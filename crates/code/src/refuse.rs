@@ -10,7 +10,6 @@ use crate::jumps::Jumps;
 use crate::leads::Lead;
 use crate::managed;
 use crate::names::{START_UP, around_main, run_by_loader};
-use crate::noreturn::Never;
 use crate::pointed::is_handed_on;
 use crate::program::{Function, Refusal};
 use crate::quick::{QuickMap, QuickSet};
@@ -18,7 +17,8 @@ use crate::record::FlowRecord;
 use crate::stretch::Stretch;
 use crate::subroutine::begins_subroutine;
 use crate::sweep::{GivenBack, Pointer, Sweep};
-use crate::{Flags, Unit, behind_start, owners, rows, unreached, within};
+use crate::unreached::Unreached;
+use crate::{Flags, Unit, behind_start, owners, rows, within};
 
 /// Bytes of the jump that an entry must take.
 const JUMP: u64 = 5;
@@ -32,7 +32,7 @@ pub(crate) fn refuse(
     fragments: &Fragments,
     sweep: &Sweep,
     units: &[Unit],
-    (jumps, never): (&QuickMap<usize, Jumps>, &Never),
+    (jumps, unreached): (&QuickMap<usize, Jumps>, &Unreached),
     shared: &[u64],
     functions: &mut [Function],
 ) {
@@ -40,7 +40,7 @@ pub(crate) fn refuse(
         image,
         fragments,
         sweep,
-        never,
+        unreached,
         around_main: around_main(image),
         by_loader: run_by_loader(image).map(|one| one.1).collect(),
         delicate: delicate(image, fragments, shared),
@@ -49,13 +49,13 @@ pub(crate) fn refuse(
         giving: giving(fragments, sweep),
         held: held_elsewhere(image, fragments, sweep, units, jumps),
         kept: kept_in_data(image, fragments, sweep),
-        led_by_left: led_into_by_left(image, fragments, sweep, units, jumps),
+        led_by_left: led_into_by_left(image, fragments, sweep, units, (jumps, unreached)),
         has_relocated_text: image.text().iter().any(|range| !image.relocations_in(range).is_empty()),
         language: managed::language(image),
         v8_builtins: managed::v8_builtins(image),
     };
     for (index, (unit, function)) in units.iter().zip(functions.iter_mut()).enumerate() {
-        function.refusal = judge.refusal(unit, function, jumps.get(&index));
+        function.refusal = judge.refusal(index, unit, function, jumps.get(&index));
     }
     start_up_helpers(image, fragments, sweep, units, functions);
 }
@@ -64,7 +64,7 @@ struct Judge<'a, 'data> {
     image: &'a Image<'data>,
     fragments: &'a Fragments,
     sweep: &'a Sweep,
-    never: &'a Never,
+    unreached: &'a Unreached,
     /// What the C library runs around `main`.
     around_main: Vec<u64>,
     /// What the loader runs first and last.
@@ -93,7 +93,7 @@ struct Judge<'a, 'data> {
 
 impl Judge<'_, '_> {
     /// The first reason that applies, the most telling ones first.
-    fn refusal(&self, unit: &Unit, function: &Function, jumps: Option<&Jumps>) -> Option<Refusal> {
+    fn refusal(&self, index: usize, unit: &Unit, function: &Function, jumps: Option<&Jumps>) -> Option<Refusal> {
         let own: Vec<&Fragment> = unit.fragments.iter().filter_map(|&one| self.fragments.list.get(one)).collect();
         let has = |test: &dyn Fn(&Fragment) -> bool| own.iter().any(|one| test(one));
         let fdes = self.image.fdes();
@@ -123,7 +123,7 @@ impl Judge<'_, '_> {
                 has(&|one| self.is_held(one, function) || self.is_kept(one, function, jumps)) || self.is_led_into(&own, function)
             }),
             (Refusal::CodePieces, &|| jumps.is_some_and(Jumps::has_pieces)),
-            (Refusal::Unreached, &|| unreached::has_some(self.image, (self.fragments, self.sweep), (unit, function), jumps, self.never)),
+            (Refusal::Unreached, &|| self.unreached.inside.binary_search(&index).is_ok()),
             (Refusal::ShortEntry, &|| own.first().is_some_and(|one| is_short(self.image, self.fragments, one))),
         ];
         let first = |reasons: &[(Refusal, &dyn Fn() -> bool)]| reasons.iter().find(|(_, applies)| applies()).map(|(reason, _)| *reason);
@@ -256,11 +256,17 @@ fn led_into(fragments: &Fragments, sweep: &Sweep, units: &[Unit], jumps: &QuickM
 }
 
 /// Instructions to which bytes lead that are in no function: cases, perhaps, of a jump in front of them whose targets are
-/// not known, where nothing says how far its function goes; and what code hands the address of on, or jumps to. Bytes elsewhere that are in none are
-/// constants, which lead anywhere. Sorted.
-fn led_into_by_left(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, units: &[Unit], jumps: &QuickMap<usize, Jumps>) -> Vec<u64> {
+/// not known, where nothing says how far its function goes; what code hands the address of on, or jumps to; and what was taken off functions. Bytes
+/// elsewhere that are in none are constants, which lead anywhere. Sorted.
+fn led_into_by_left(
+    image: &Image<'_>,
+    fragments: &Fragments,
+    sweep: &Sweep,
+    units: &[Unit],
+    (jumps, unreached): (&QuickMap<usize, Jumps>, &Unreached),
+) -> Vec<u64> {
     let unknown = jumps.iter().filter(|(_, jumps)| jumps.has_unknown()).filter_map(|(&index, _)| units.get(index));
-    let mut code: Vec<Instruction> = Vec::new();
+    let mut code: Vec<Instruction> = unreached.taken_off.iter().flat_map(|range| decoder(image, range)).collect();
     for &fragment in unknown.flat_map(|unit| &unit.fragments) {
         let list = fragments.list.get(fragment..).unwrap_or_default();
         let open = list.iter().take_while(|one| !one.has_known_end).map(|one| one.range.end);

@@ -1,6 +1,8 @@
 //! Code that nothing leads to in functions whose end nothing names: another function may stand there, which is entered from where nothing is
 //! known to lead either, and the function in front of it was taken to go on in it.
 
+use std::ops::Range;
+
 use iced_x86::Instruction;
 use tare_image::Image;
 
@@ -11,34 +13,58 @@ use crate::noreturn::Never;
 use crate::parts::needs_more_than_arguments;
 use crate::pointed::ALIGNMENT;
 use crate::program::{FoundBy, Function, JumpTable};
-use crate::quick::QuickSet;
+use crate::quick::{QuickMap, QuickSet};
 use crate::sweep::Sweep;
 use crate::{Unit, within};
 
-/// Whether code that is neither padding nor a trap stands in a function where nothing names its end, and nothing leads there: neither the
-/// function itself from where it is entered, nor what is known of others.
-pub(crate) fn has_some(
+/// Code that nothing leads to.
+#[derive(Default)]
+pub(crate) struct Unreached {
+    /// What stood at the end of functions and was taken off them: it stays where it is, in no function.
+    pub(crate) taken_off: Vec<Range<u64>>,
+    /// Functions, by index, with some in front of code of their own; sorted.
+    pub(crate) inside: Vec<usize>,
+}
+
+/// Looks for code that is neither padding nor a trap in functions where nothing names the end, and to which nothing leads: neither the
+/// function itself from where it is entered, nor what is known of others. It is taken off where another function may begin and nothing behind is
+/// the function's own.
+pub(crate) fn take_off(
     image: &Image<'_>,
-    (fragments, sweep): (&Fragments, &Sweep),
-    (unit, function): (&Unit, &Function),
-    jumps: Option<&Jumps>,
-    never: &Never,
-) -> bool {
-    let own: Vec<&Fragment> = unit.fragments.iter().filter_map(|&one| fragments.list.get(one)).collect();
-    if own.iter().all(|one| one.has_known_end) {
-        return false;
+    fragments: &mut Fragments,
+    sweep: &Sweep,
+    units: &[Unit],
+    (jumps, never): (&QuickMap<usize, Jumps>, &Never),
+    functions: &mut [Function],
+) -> Unreached {
+    let mut unreached = Unreached::default();
+    for (index, (unit, function)) in units.iter().zip(functions).enumerate() {
+        let own: Vec<&Fragment> = unit.fragments.iter().filter_map(|&one| fragments.list.get(one)).collect();
+        if own.iter().all(|one| one.has_known_end) {
+            continue;
+        }
+        let walk = Walk::through(image, (&own, function), sweep, jumps.get(&index), never);
+        let tails: Vec<Tail> = own.iter().filter_map(|one| walk.tail(one)).collect();
+        if walk.left().any(|at| !tails.iter().any(|tail| tail.range.contains(&at))) {
+            unreached.inside.push(index);
+            continue;
+        }
+        for Tail { range, instructions } in tails {
+            function.parts.iter_mut().filter(|part| part.end == range.end).for_each(|part| part.end = range.start);
+            if let Some(holder) = fragments.at(range.start).and_then(|holder| fragments.list.get_mut(holder)) {
+                holder.range.end = range.start;
+                holder.instructions = holder.instructions.saturating_sub(instructions);
+            }
+            unreached.taken_off.push(range);
+        }
     }
-    let mut walk = Walk::over(image, &own, never);
-    walk.todo.extend(own.iter().map(|one| one.range.start).chain([function.entry]).chain(function.other_entries.iter().copied()));
-    for list in [&sweep.labels, &sweep.listed, &sweep.called_inside] {
-        walk.todo.extend(own.iter().flat_map(|one| within(list, &one.range)));
-    }
-    walk.todo.extend(jumps.into_iter().flat_map(Jumps::targets));
-    walk.run();
-    let is_open = |at: u64| own.iter().any(|one| !one.has_known_end && one.range.contains(&at));
-    let is_table = |at: u64| jumps.into_iter().flat_map(|jumps| &jumps.tables).any(|table| holds(table, at));
-    let is_code = |one: &Instruction| !is_padding(one) && raw_flow(one) != RawFlow::Stop;
-    walk.left().any(|one| is_code(one) && is_open(one.ip()) && !is_table(one.ip()))
+    unreached
+}
+
+/// What stands behind the last instruction of a fragment that control comes to.
+struct Tail {
+    range: Range<u64>,
+    instructions: usize,
 }
 
 fn holds(table: &JumpTable, at: u64) -> bool {
@@ -50,6 +76,7 @@ fn holds(table: &JumpTable, at: u64) -> bool {
 struct Walk<'a, 'data> {
     image: &'a Image<'data>,
     never: &'a Never,
+    jumps: Option<&'a Jumps>,
     own: &'a [&'a Fragment],
     /// In address order.
     code: Vec<Instruction>,
@@ -61,7 +88,14 @@ struct Walk<'a, 'data> {
 }
 
 impl<'a, 'data> Walk<'a, 'data> {
-    fn over(image: &'a Image<'data>, own: &'a [&'a Fragment], never: &'a Never) -> Self {
+    /// Follows it from all places at which the function is known to be entered.
+    fn through(
+        image: &'a Image<'data>,
+        (own, function): (&'a [&'a Fragment], &Function),
+        sweep: &Sweep,
+        jumps: Option<&'a Jumps>,
+        never: &'a Never,
+    ) -> Self {
         let mut code: Vec<Instruction> = own.iter().flat_map(|one| decoder(image, &one.range)).collect();
         code.sort_by_key(Instruction::ip);
         let target = |one: &Instruction| match raw_flow(one) {
@@ -69,7 +103,14 @@ impl<'a, 'data> Walk<'a, 'data> {
             _ => None,
         };
         let branched = code.iter().filter_map(target).collect();
-        Self { image, never, own, reached: vec![false; code.len()], code, branched, todo: Vec::new() }
+        let mut walk = Self { image, never, jumps, own, reached: vec![false; code.len()], code, branched, todo: Vec::new() };
+        walk.todo.extend(own.iter().map(|one| one.range.start).chain([function.entry]).chain(function.other_entries.iter().copied()));
+        for list in [&sweep.labels, &sweep.listed, &sweep.called_inside] {
+            walk.todo.extend(own.iter().flat_map(|one| within(list, &one.range)));
+        }
+        walk.todo.extend(jumps.into_iter().flat_map(Jumps::targets));
+        walk.run();
+        walk
     }
 
     fn run(&mut self) {
@@ -115,8 +156,33 @@ impl<'a, 'data> Walk<'a, 'data> {
         self.code.binary_search_by_key(&address, Instruction::ip).ok()
     }
 
-    /// What nothing led to.
-    fn left(&self) -> impl Iterator<Item = &Instruction> {
-        self.code.iter().zip(&self.reached).filter(|(_, reached)| !**reached).map(|(one, _)| one)
+    /// Code that nothing led to.
+    fn left(&self) -> impl Iterator<Item = u64> {
+        let is_code = |one: &Instruction| !is_padding(one) && raw_flow(one) != RawFlow::Stop;
+        let is_open = |at: u64| self.own.iter().any(|one| !one.has_known_end && one.range.contains(&at));
+        let left = self.code.iter().zip(&self.reached).filter(move |(one, reached)| !**reached && is_code(one) && is_open(one.ip()));
+        left.map(|(one, _)| one.ip()).filter(|&at| !self.is_table(at))
+    }
+
+    fn is_table(&self, at: u64) -> bool {
+        self.jumps.into_iter().flat_map(|jumps| &jumps.tables).any(|table| holds(table, at))
+    }
+
+    /// What stands behind the last instruction of a fragment that control comes to, where that ends it, if at first something is found there that
+    /// stands as a function does, and neither a jump through a register or a table, which would have been taken for the function's own, nor such a table.
+    fn tail(&self, fragment: &Fragment) -> Option<Tail> {
+        if fragment.has_known_end {
+            return None;
+        }
+        let end = self.code.partition_point(|one| one.ip() < fragment.range.end);
+        let last = self.reached.get(..end)?.iter().rposition(|&reached| reached)?;
+        let ends = |one: &Instruction| raw_flow(one) != RawFlow::Stop && !self.goes_on(one, raw_flow(one));
+        let last = self.code.get(last).filter(|one| fragment.range.contains(&one.ip()) && ends(one)).map(|one| (last + 1, one.next_ip()));
+        let (first, start) = last?;
+        let behind = self.code.get(first..end)?;
+        let begin = behind.iter().find(|one| !is_padding(one) && raw_flow(one) != RawFlow::Stop)?;
+        let is_own = |one: &Instruction| raw_flow(one) == RawFlow::IndirectJump || self.is_table(one.ip());
+        let is_tail = begin.ip().is_multiple_of(ALIGNMENT) && !behind.iter().any(is_own);
+        is_tail.then_some(Tail { range: start..fragment.range.end, instructions: behind.len() })
     }
 }

@@ -236,3 +236,98 @@ fn builtins_of_v8_are_never_moved() {
         assert_eq!(function(&program, "main").refusal == Some(Refusal::AroundV8Builtins), is_nameless);
     }
 }
+
+/// No function of these has an unwind entry or a symbol that says what it is, and nothing is known to lead to those behind others.
+const BEHIND_OTHERS: &str = r#"
+    .macro begin name
+    .p2align 4
+    \name:
+    .endm
+    .text
+    .globl main
+    .type main, @function
+    main:
+        .cfi_startproc
+        push %rbx
+        call ends
+        call goes_back
+        call holds_label
+        call has_table
+        call last
+        pop %rbx
+        ret
+        .cfi_endproc
+    .size main, . - main
+    begin stop
+        push %rax
+        call exit@PLT
+    begin ends
+        test %edi, %edi
+        js 1f
+        ret
+    1:  push %rax
+        call stop
+    begin behind_ends
+        lea 5(%rdi), %eax
+        ret
+    begin goes_back
+        test %edi, %edi
+    1:  js 2f
+        ret
+    2:  push %rax
+        call stop
+    begin behind_goes_back
+        add $7, %edi
+        jmp 1b
+    begin holds_label
+        test %edi, %edi
+    1:  js 2f
+        ret
+    2:  push %rax
+        call stop
+    begin behind_holds_label
+        lea 1b(%rip), %rax
+        ret
+    begin has_table
+        test %edi, %edi
+        js 1f
+        ret
+    1:  push %rax
+        call stop
+    begin behind_has_table
+        and $1, %edi
+        lea targets(%rip), %rax
+        movslq (%rax,%rdi,4), %rdx
+        add %rdx, %rax
+        jmp *%rax
+    first_case: mov $3, %eax
+        ret
+    second_case: mov $4, %eax
+        ret
+    begin last
+        lea 3(%rdi), %eax
+        imul %edi, %eax
+        ret
+    .section .rodata
+    .p2align 2
+    targets: .long first_case - targets, second_case - targets
+    .section .note.GNU-stack, "", @progbits
+"#;
+
+#[test]
+fn what_nothing_leads_to_is_taken_off_the_function_in_front() {
+    let shop = Workshop::new();
+    let bytes = shop.compile("gcc", "behind", "s", BEHIND_OTHERS, &["-x", "assembler"]);
+    let image = Image::parse(&bytes).expect("an image");
+    let program = Program::analyse(&image).expect("functions");
+    let address = |name: &str| image.symbols().iter().find(|symbol| symbol.name == name).expect("the label").address;
+    let function = |name: &str| &program.functions[program.function_entered_at(address(name)).expect("a function")];
+    let refusal = |name: &str| function(name).refusal;
+    assert_eq!(refusal("ends"), None);
+    assert!(function("ends").parts[0].end <= address("behind_ends"));
+    assert_eq!(program.function_at(address("behind_ends")), None);
+    assert_eq!(refusal("goes_back"), Some(Refusal::HeldElsewhere));
+    assert_eq!(refusal("holds_label"), Some(Refusal::HeldElsewhere));
+    assert_eq!(refusal("has_table"), Some(Refusal::Unreached));
+    assert_eq!(refusal("last"), None);
+}
