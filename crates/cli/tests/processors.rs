@@ -54,3 +54,24 @@ fn work_that_differs_is_found_on_a_shared_processor_too() {
         assert!(what.contains("rank 1 waits until rank 0 arrives") && what.contains("longer in work"), "{}: {what}", mpi.name);
     }
 }
+
+#[test]
+fn a_program_that_sleeps_is_told_so() {
+    let place = Place::new();
+    let asleep = |run: &str, line: &[String]| {
+        let output = place.tare().args(["profile", "-o", run, "--preset", "all", "--"]).args(line).output().expect("tare can be started");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let output = place.tare().args(["report", run, "--format", "json"]).output().expect("tare can be started");
+        common::fits(&place, "report", &text(&output.stdout));
+        let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let found = report["whole"]["findings"].as_array().expect("a list");
+        let asleep = found.iter().find(|finding| finding["id"] == "F-asleep").unwrap_or_else(|| panic!("{run}: {found:?}"));
+        asleep["what"].as_str().expect("words").to_string()
+    };
+    let alone = common::compile_c("crates/cli/tests/programs/sleeps.c", place.path(), &["-DALONE"]);
+    assert!(asleep("alone", &[alone.display().to_string()]).starts_with("the program waits for files, timers or other processes"));
+    for mpi in BOTH {
+        let what = asleep(mpi.name, &mpi.line(2, &mpi.compile("crates/cli/tests/programs/sleeps.c", place.path())));
+        assert!(what.starts_with("rank 1 waits for files, timers or other processes"), "{}: {what}", mpi.name);
+    }
+}

@@ -8,6 +8,7 @@
 //! What always holds: in a [`CallTree`] a parent stands before its children, and a child never exceeds its parent; sums are
 //! those of unrounded values.
 
+mod asleep;
 mod cause;
 mod classes;
 mod finding;

@@ -146,6 +146,38 @@ fn of_a_program_in_which_nobody_waits_the_region_with_most_of_the_time_is_named(
 }
 
 #[test]
+fn a_program_that_sleeps_or_has_no_processor_is_told_so_beside_where_its_time_is() {
+    let mut profile = threads_with(&[(2.0, 0.0)], "omp barrier");
+    (profile.locations[0].asleep_s, profile.locations[0].queued_s) = (0.5, Some(0.3));
+    let found = all_findings(&profile);
+    let [asleep, hot_spot, none] = &found[..] else { panic!("{found:?}") };
+    let FindingKind::Asleep { ranks, longest_s, outside_s, in_files_s } = &asleep.kind else { panic!("{found:?}") };
+    assert_eq!((ranks.as_slice(), *longest_s, *in_files_s, asleep.certainty), ([].as_slice(), 0.5, None, Certainty::Sure));
+    assert!((outside_s - 2.0).abs() < 1e-6 && (asleep.seconds.value - 0.5).abs() < 1e-9, "{asleep:?}");
+    assert!(matches!(hot_spot.kind, FindingKind::HotSpot { .. }), "{found:?}");
+    let FindingKind::NoProcessor { longest, .. } = &none.kind else { panic!("{found:?}") };
+    assert!((longest.queued_s - 0.3).abs() < 1e-9 && (none.seconds.value - 0.3).abs() < 1e-9, "{none:?}");
+    (profile.locations[0].asleep_s, profile.locations[0].queued_s) = (0.09, Some(0.0));
+    assert!(matches!(&all_findings(&profile)[..], [finding] if matches!(finding.kind, FindingKind::HotSpot { .. })));
+}
+
+#[test]
+fn ranks_that_sleep_are_named_and_the_run_is_no_shorter_than_any_of_its_ranks() {
+    let found_with = |asleep: [f64; 4]| {
+        let mut profile = ranks_with(4, |rank| if rank == 2 { (2.0, 0.0, None) } else { (1.0, 1.0, None) });
+        profile.locations.iter_mut().zip(asleep).for_each(|(location, asleep)| location.asleep_s = asleep);
+        all_findings(&profile).into_iter().find_map(|finding| match finding.kind {
+            FindingKind::Asleep { ranks, .. } => Some((ranks, (finding.seconds.value * 1e3).round())),
+            _ => None,
+        })
+    };
+    assert_eq!(found_with([0.0, 0.0, 0.9, 0.0]), Some((vec![2], 900.0)));
+    assert_eq!(found_with([0.9, 0.0, 0.6, 0.0]), Some((vec![0, 2], 600.0)), "rank 2 would not be done earlier than by what it slept");
+    assert_eq!(found_with([0.9, 0.0, 0.0, 0.0]), None, "nobody waits for rank 0");
+    assert_eq!(found_with([0.0, 0.0, 0.05, 0.0]), None);
+}
+
+#[test]
 fn a_sender_that_is_late_is_named_by_its_messages() {
     let profile = ranks_with(4, |rank| if rank == 2 { (2.0, 0.0, None) } else { (1.0, 1.0, Some(2)) });
     let found = all_findings(&profile);

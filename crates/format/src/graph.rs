@@ -237,7 +237,7 @@ pub const NOT_SAID: i64 = i64::MIN;
 
 record! {
     /// A thread of the process.
-    LocationRecord, 280 {
+    LocationRecord, 296 {
         /// Number of the thread within the process; the main thread is 0.
         0 thread: u32,
         /// Thread id of the kernel, of the last thread if several have shared the location.
@@ -303,6 +303,10 @@ record! {
         264 ran_base: i64,
         /// As `queued_plus_one`.
         272 ran_plus_one: u64,
+        /// For so many nanoseconds at least threads neither ran nor could have run outside of wrapped calls, as last read in wrappers and at the end.
+        280 asleep: u64,
+        /// How often the running thread had been given a processor, as last read.
+        288 turns: u64,
     }
 }
 

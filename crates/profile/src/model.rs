@@ -381,6 +381,8 @@ pub struct Location {
     pub ran_s: Option<f64>,
     /// What of `queued_s` passed in MPI.
     pub queued_in_mpi_s: f64,
+    /// Seconds for which it at least neither ran nor could have run, outside of MPI and of waits for other threads: it slept, or waited for a file or for another process.
+    pub asleep_s: f64,
     /// Processors on which it was allowed to run; `None` where that is not known.
     pub processors: Option<Processors>,
     /// Where it stood, if it ran when it was read, or was cut off and its end was seen; the time until then is counted.

@@ -317,6 +317,8 @@ struct LocationDocument<'a> {
     queued_s: Option<f64>,
     /// What of that passed in MPI.
     queued_in_mpi_s: Option<f64>,
+    /// For how long at least it neither ran nor could have run, outside of MPI and of waits for other threads; null as well.
+    asleep_s: Option<f64>,
     processors: Option<u32>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     metrics: Vec<MetricDocument<'a>>,
@@ -344,6 +346,7 @@ impl<'a> LocationDocument<'a> {
             lost: location.losses.lost(),
             queued_s: location.queued_s,
             queued_in_mpi_s: location.queued_s.map(|_| location.queued_in_mpi_s),
+            asleep_s: location.queued_s.map(|_| location.asleep_s),
             processors: location.processors.map(|processors| processors.number),
             metrics: metrics::of_thread(location),
         }

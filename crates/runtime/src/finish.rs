@@ -45,6 +45,7 @@ pub(crate) fn finish() {
 fn close(header: &LiveHeader) {
     if let Some(local) = Local::of(ThreadState::current()) {
         thread::close_location(local);
+        queued::leave(local);
     }
     // The delay at the end of the span is that of the main thread; others leave the span open.
     if header.span_end.load(Relaxed) == 0 && sys::thread_id() == header.pid.load(Relaxed) {

@@ -144,6 +144,8 @@ live! {
         setup_ticks: AtomicU64,
         ran_base: AtomicI64,
         ran_plus_one: AtomicU64,
+        asleep: AtomicU64,
+        turns: AtomicU64,
     }
 }
 

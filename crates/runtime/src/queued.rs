@@ -2,7 +2,7 @@
 //! of a process and the end of a thread, and in wrappers, where some 10 ms have passed since; never in a probe. What passed in wrapped
 //! calls is summed apart: most of them wait for others, and a rank that waits loses nothing while it queues. Between two readings it is divided by
 //! how long the thread was in such calls and outside of them, without the time that it slept: libraries of MPI spin, so that it sleeps outside
-//! as far as it can have.
+//! as far as it can have. For how long it slept outside is summed apart as well: what of its sleep cannot have passed in such calls.
 //!
 //! What always holds: while a thread runs, its time so far is [`LocationRecord::queued_base`] and what the kernel says; a reader of
 //! the same machine adds them. Threads that share a location one after the other add up.
@@ -29,7 +29,8 @@ pub(crate) fn begin(local: Local) {
     let is_main = graph_file::header().is_some_and(|header| header.pid.load(Relaxed) == thread);
     let counted = if is_main { counted(thread) } else { Some(Counted::default()) };
     let base = before.zip(counted).map(|(before, counted)| before.cast_signed() - counted.queued.cast_signed());
-    local.state.ran.store(counted.map_or(0, |counted| counted.ran), Relaxed);
+    local.state.ran.store(sys::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID), Relaxed);
+    location.turns.store(counted.map_or(0, |counted| counted.turns), Relaxed);
     local.state.queue_read_ns.store(sys::clock_ns(libc::CLOCK_MONOTONIC), Relaxed);
     location.queued_base.store(base.unwrap_or(NOT_SAID), Relaxed);
     let ran_before = location.ran_plus_one.load(Relaxed).saturating_sub(1).cast_signed();
@@ -42,15 +43,13 @@ pub(crate) fn begin(local: Local) {
     }
 }
 
-/// The calling thread ends by itself. One that lived for less than some 10 ms is not asked about: where there are many, that would
-/// take longer than what they do.
+/// The calling thread ends, by itself or with the process. One that lived for less than some 10 ms is not asked about: where there are many,
+/// that would take longer than what they do.
 pub(crate) fn leave(local: Local) {
-    if now().0.wrapping_sub(local.state.queue_read.load(Relaxed)) > BETWEEN_SAMPLES {
-        end(local.arena.location());
-    }
+    note_now_and_then(local, now().0);
 }
 
-/// The thread of the location ends with the process.
+/// The thread of the location ends with the process, which another one ends, or has [left](leave).
 pub(crate) fn end(location: &LiveLocation) {
     let counted = counted(location.tid.load(Relaxed));
     let sum = counted.and_then(|counted| sum(location, counted));
@@ -92,14 +91,21 @@ fn note(local: Local, ticks: u64) {
     let wrapped = state.wrapped.swap(0, Relaxed);
     let ns = sys::clock_ns(libc::CLOCK_MONOTONIC);
     let window_ns = ns.saturating_sub(state.queue_read_ns.swap(ns, Relaxed));
+    // Of a thread that runs, the kernel's file says what it had when it was last looked at.
+    let ran_until_now = sys::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
+    let ran = ran_until_now.saturating_sub(state.ran.swap(ran_until_now, Relaxed));
     let Some(counted) = counted(location.tid.load(Relaxed)) else { return };
-    let ran = counted.ran.saturating_sub(state.ran.swap(counted.ran, Relaxed));
     let Some(sum) = sum(location, counted) else { return };
     note_ran(location, Some(counted));
     let queued = (sum + 1).saturating_sub(location.queued_plus_one.swap(sum + 1, Relaxed).max(1));
     let window = ticks.saturating_sub(begun).max(1);
     let wrapped_ns = u128::from(window_ns) * u128::from(wrapped.min(window)) / u128::from(window);
-    add(&location.queued_in_wrappers, in_wrapped(window_ns, wrapped_ns as u64, &Counted { ran, queued }));
+    let passed = Passed { window: window_ns, wrapped: wrapped_ns as u64, ran, queued };
+    add(&location.queued_in_wrappers, passed.queued_in_wrapped());
+    // Who was given no processor meanwhile had one all the time: what is missing was another virtual machine's.
+    if location.turns.swap(counted.turns, Relaxed) != counted.turns {
+        add(&location.asleep, passed.asleep_outside());
+    }
 }
 
 /// Notes for how long threads of the location have had a processor, if the kernel says it.
@@ -108,12 +114,34 @@ fn note_ran(location: &LiveLocation, counted: Option<Counted>) {
     location.ran_plus_one.store(sum, Relaxed);
 }
 
-/// Nanoseconds queued in wrapped calls, which took `wrapped` of the `window` in which all of this was counted.
-fn in_wrapped(window: u64, wrapped: u64, counted: &Counted) -> u64 {
-    let slept = window.saturating_sub(counted.ran + counted.queued);
-    let awake_outside = window.saturating_sub(wrapped).saturating_sub(slept);
-    let part = u128::from(counted.queued) * u128::from(wrapped) / u128::from((wrapped + awake_outside).max(1));
-    part as u64
+/// What a thread did between two readings, in nanoseconds.
+struct Passed {
+    /// Between the readings.
+    window: u64,
+    /// Of these it was in wrapped calls.
+    wrapped: u64,
+    /// It had a processor.
+    ran: u64,
+    /// It could have run, and had none.
+    queued: u64,
+}
+
+impl Passed {
+    const fn asleep(&self) -> u64 {
+        self.window.saturating_sub(self.ran + self.queued)
+    }
+
+    /// Asleep at least where it was in no wrapped call.
+    const fn asleep_outside(&self) -> u64 {
+        self.asleep().saturating_sub(self.wrapped)
+    }
+
+    /// Queued in wrapped calls.
+    fn queued_in_wrapped(&self) -> u64 {
+        let awake_outside = self.window.saturating_sub(self.wrapped).saturating_sub(self.asleep());
+        let part = u128::from(self.queued) * u128::from(self.wrapped) / u128::from((self.wrapped + awake_outside).max(1));
+        part as u64
+    }
 }
 
 /// Nanoseconds queued by all threads of the location so far, of which the running one has `counted`; `None` where the kernel does not say.
@@ -122,52 +150,57 @@ fn sum(location: &LiveLocation, counted: Counted) -> Option<u64> {
     u64::try_from(Some(base).filter(|&base| base != NOT_SAID)?.checked_add_unsigned(counted.queued)?).ok()
 }
 
-/// What the kernel counts of a thread, in nanoseconds.
+/// What the kernel counts of a thread; times in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Counted {
     /// It had a processor.
     ran: u64,
     /// It could have run, and had none.
     queued: u64,
+    /// How often it was given one.
+    turns: u64,
 }
 
-/// What the kernel says of a thread of this process: the first two numbers of its `schedstat`.
+/// What the kernel says of a thread of this process, in its `schedstat`.
 fn counted(thread: u32) -> Option<Counted> {
     let path = Text::<64>::EMPTY.then(b"/proc/self/task/").number(u64::from(thread)).then(b"/schedstat");
     let file = sys::open(path.as_c_str()?, libc::O_RDONLY, 0).ok()?;
     let mut bytes = [0; 64];
     let read = sys::read_at(file, &mut bytes, 0);
     sys::close(file);
-    two_numbers(bytes.get(..read.ok()?)?)
+    three_numbers(bytes.get(..read.ok()?)?)
 }
 
-/// The first two of several numbers with blanks between.
-fn two_numbers(text: &[u8]) -> Option<Counted> {
+/// Three numbers with blanks between.
+fn three_numbers(text: &[u8]) -> Option<Counted> {
     let mut numbers = core::str::from_utf8(text).ok()?.split_ascii_whitespace().map(|number| number.parse().ok());
-    Some(Counted { ran: numbers.next()??, queued: numbers.next()?? })
+    Some(Counted { ran: numbers.next()??, queued: numbers.next()??, turns: numbers.next()?? })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Counted, counted, in_wrapped, two_numbers};
+    use super::{Counted, Passed, counted, three_numbers};
     use crate::sys;
 
     #[test]
-    fn the_kernel_says_three_numbers_and_ours_are_the_first() {
-        assert_eq!(two_numbers(b"548533317 1525055038 166\n"), Some(Counted { ran: 548_533_317, queued: 1_525_055_038 }));
-        assert_eq!((two_numbers(b"12"), two_numbers(b"")), (None, None));
+    fn the_kernel_says_three_numbers() {
+        let said = Counted { ran: 548_533_317, queued: 1_525_055_038, turns: 166 };
+        assert_eq!(three_numbers(b"548533317 1525055038 166\n"), Some(said));
+        assert_eq!((three_numbers(b"12 4"), three_numbers(b"")), (None, None));
     }
 
     #[test]
     fn who_sleeps_outside_of_wrapped_calls_has_queued_in_them() {
-        let asleep = Counted { ran: 5, queued: 20 };
-        assert_eq!(in_wrapped(1_000, 25, &asleep), 20);
-        assert_eq!(in_wrapped(1_000, 50, &asleep), 20, "some of the sleep must have been inside");
-        let busy = Counted { ran: 900, queued: 100 };
-        assert_eq!(in_wrapped(1_000, 250, &busy), 25, "by the time in them");
-        let both = Counted { ran: 300, queued: 100 };
-        assert_eq!(in_wrapped(1_000, 200, &both), 50, "of 800 outside 600 were sleep");
-        assert_eq!(in_wrapped(0, 0, &Counted::default()), 0);
+        let passed = |window: u64, wrapped: u64, ran: u64, queued: u64| {
+            let passed = Passed { window, wrapped, ran, queued };
+            (passed.queued_in_wrapped(), passed.asleep_outside())
+        };
+        assert_eq!(passed(1_000, 25, 5, 20), (20, 950));
+        assert_eq!(passed(1_000, 50, 5, 20), (20, 925), "some of the sleep must have been inside");
+        assert_eq!(passed(1_000, 250, 900, 100), (25, 0), "by the time in them");
+        assert_eq!(passed(1_000, 200, 300, 100), (50, 400), "of 800 outside 600 were sleep");
+        assert_eq!(passed(1_000, 700, 300, 100), (100, 0), "all of the sleep may have been inside");
+        assert_eq!(passed(0, 0, 0, 0), (0, 0));
     }
 
     #[test]

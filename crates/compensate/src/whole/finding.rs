@@ -13,6 +13,7 @@ use tare_profile::{Profile, RegionIndex, RegionKind};
 
 use crate::Compensated;
 use crate::figure::Figure;
+use crate::whole::asleep;
 use crate::whole::cause::{Cause, Search, Wait};
 use crate::whole::peers::Peers;
 use crate::whole::queue::Queue;
@@ -111,6 +112,17 @@ pub enum FindingKind {
         /// Seconds of waiting that this may explain, mean over the ranks.
         explains: f64,
     },
+    /// Ranks, or the program, neither had a processor nor could have used one, outside of MPI and of waits for other threads.
+    Asleep {
+        /// Those that slept half as long as the first at least, by rank; none where there are no ranks.
+        ranks: Vec<u32>,
+        /// Seconds for which the first of them slept, at least.
+        longest_s: f64,
+        /// Seconds in which it can have slept.
+        outside_s: f64,
+        /// Seconds that it spent in reading and writing files, where that was measured.
+        in_files_s: Option<f64>,
+    },
     /// Threads of processes wait for one another.
     Threads {
         /// How many take part.
@@ -197,25 +209,23 @@ pub fn findings(profile: &Profile, compensated: &Compensated, tree: &CallTree, p
         let open = unreturned(&place.open, place, &ranks, time, |ranks, longest| FindingKind::Open { ranks, longest });
         found.extend([cut_off, open, messages(place, &ranks, time, &queue)].into_iter().flatten());
     }
+    found.extend(asleep::finding(profile, compensated, &ranks, time));
     found.sort_by(|one, other| other.seconds.value.total_cmp(&one.seconds.value));
     let (possible, mut findings): (Vec<_>, Vec<_>) = found.into_iter().partition(|finding| finding.certainty == Certainty::Possible);
     let uncertain_s: f64 = possible.iter().map(|finding| finding.seconds.value).sum();
-    match queue.finding(profile, time, explained).filter(|_| ranks.count > 1) {
-        Some((of_processors, explains)) => {
-            if explains < FAIR_PART * uncertain_s {
-                findings.extend(possible);
-            }
-            findings.push(of_processors);
-        }
-        None => findings.extend(possible),
+    let of_processors = queue.finding(profile, time, explained);
+    if of_processors.as_ref().is_none_or(|(_, explains)| *explains < FAIR_PART * uncertain_s) {
+        findings.extend(possible);
     }
-    if findings.is_empty() && ranks.count < 2 {
+    if ranks.count < 2 && findings.iter().all(|finding| matches!(finding.kind, FindingKind::Asleep { .. })) {
         findings.extend(hot_spot(profile, compensated, tree));
     }
+    findings.extend(of_processors.map(|(finding, _)| finding));
     findings
 }
 
-/// Of a program without ranks the region that takes most of the time of all threads, if that is a good part of it: nothing waits that could be blamed.
+/// Of a program without ranks the region that takes most of the time of all threads, if that is a good part of it: nothing waits for anything else
+/// of it that could be blamed.
 fn hot_spot(profile: &Profile, compensated: &Compensated, tree: &CallTree) -> Option<Finding> {
     let is_work = |region: RegionIndex| matches!(profile.regions[region.0].kind, RegionKind::Function | RegionKind::Loop | RegionKind::User);
     let totals = region_totals(profile, compensated, tree);

@@ -27,7 +27,9 @@ pub(super) struct Queue {
 
 impl Queue {
     pub(super) fn of(profile: &Profile, compensated: &Compensated) -> Self {
-        let ranked = |shortage: Shortage| profile.processes[shortage.process].rank.map(|rank| (rank, shortage));
+        // A process alone is like a single rank.
+        let alone = (profile.processes.len() == 1).then_some(0);
+        let ranked = |shortage: Shortage| profile.processes[shortage.process].rank.or(alone).map(|rank| (rank, shortage));
         let mut shortages: Vec<(u32, Shortage)> = shortages(profile, compensated).into_iter().filter_map(ranked).collect();
         shortages.sort_by_key(|(rank, _)| *rank);
         Self { shortages }

@@ -32,7 +32,7 @@ pub struct Shortage {
 }
 
 /// What passes between two answers of the kernel, at least. Less than that is not told.
-const BETWEEN_ANSWERS_S: f64 = 0.01;
+pub(super) const BETWEEN_ANSWERS_S: f64 = 0.01;
 
 impl Shortage {
     fn of(profile: &Profile, location: &Location, figures: &CompensatedLocation) -> Option<Self> {

@@ -138,6 +138,7 @@ impl Words<'_> {
                 };
                 ("F-no-processor", format!("{what}{sharing}"), Some(attempt.to_string()))
             }
+            FindingKind::Asleep { ranks, longest_s, outside_s, in_files_s } => self.asleep(ranks, (*longest_s, *outside_s), *in_files_s),
             FindingKind::Threads { threads, processes, awaited, cause } => {
                 self.threads(self.name(finding.region), *threads, *processes, awaited, cause.as_ref())
             }
@@ -177,6 +178,7 @@ impl Words<'_> {
             },
             at: match &finding.kind {
                 FindingKind::NoProcessor { .. } => "Processors".to_string(),
+                FindingKind::Asleep { .. } => "Sleep".to_string(),
                 _ => self.at(finding.region, finding.caller),
             },
             is_begin: finding
@@ -303,7 +305,31 @@ impl Words<'_> {
             true => format!(", and in MPI for {}", time_with_unit(longest.in_mpi_s, self.glyphs)),
             false => String::new(),
         };
-        format!("{} {}{in_mpi}{explains}", self.ranks(ranks), had_none(longest, self.profile, " outside MPI", up_to, self.glyphs))
+        let (who, outside) = self.of_ranks(ranks);
+        format!("{who} {}{in_mpi}{explains}", had_none(longest, self.profile, outside, up_to, self.glyphs))
+    }
+
+    /// These ranks, or the program where there are none, and where what is said of them holds.
+    fn of_ranks(&self, ranks: &[u32]) -> (String, &'static str) {
+        match self.profile.processes.iter().any(|process| process.rank.is_some()) {
+            true => (self.ranks(ranks), " outside MPI"),
+            false => ("the program".to_string(), ""),
+        }
+    }
+
+    fn asleep(&self, ranks: &[u32], (longest, outside): (f64, f64), in_files: Option<f64>) -> (&'static str, String, Option<String>) {
+        let time = |seconds| time_with_unit(seconds, self.glyphs);
+        let (who, outside_mpi) = self.of_ranks(ranks);
+        let up_to = if ranks.len() > 1 { "up to " } else { "" };
+        let files = in_files.map(|seconds| format!("; reading and writing files took {}", time(seconds))).unwrap_or_default();
+        let waits = if ranks.len() > 1 { "wait" } else { "waits" };
+        let what =
+            format!("{who} {waits} for files, timers or other processes, for {up_to}{} of {}{outside_mpi}{files}", time(longest), time(outside));
+        let attempt = match in_files {
+            Some(_) => None,
+            None => Some("`tare profile --metrics io-time,io-calls` tells whether it is files, and which".to_string()),
+        };
+        ("F-asleep", what, attempt)
     }
 
     fn threads(
@@ -359,7 +385,7 @@ impl Words<'_> {
         let attempt = match self.profile.regions[region.0].kind {
             _ if per_call_s < SHORT_CALL_S => "fewer calls that do more each, or a function that is inlined",
             RegionKind::Function if !self.has_loops() => "`tare profile --levels functions,loops` tells which of its loops it is",
-            _ => "less work there, or faster: nothing waits for anything else",
+            _ => "less work there, or faster",
         };
         ("F-hot-spot", what, Some(attempt.to_string()))
     }
@@ -440,10 +466,12 @@ mod tests {
         assert_eq!(rank_list(&[3, 5, 7, 9, 11, 13], &Glyphs::UNICODE), "6 ranks, first 3,");
     }
 
-    /// A finding on a profile of two ranks, in words.
+    /// A finding on a profile of four ranks, in words.
     fn in_words(kind: FindingKind, certainty: Certainty, run: &Run) -> FindingText {
         let mut profile = Profile::default();
         profile.regions.push(tare_profile::Region::named(RegionKind::Mpi, "MPI_Send", "MPI"));
+        let of_rank = |rank| tare_profile::Process { rank: Some(rank), ..tare_profile::Process::default() };
+        profile.processes.extend((0..4).map(of_rank));
         let trust = Trust {
             regions: 0,
             regions_trusted: 0,
@@ -468,6 +496,22 @@ mod tests {
         assert_eq!(found.certainty, "Not certain: the file does not say how uncertain its times are");
         assert_eq!(found.won("1 s"), "What could be won cannot be told of this file. ");
         assert_eq!(in_words(late(), Certainty::Sure, &Run::default()).id, "F-wait-in-turn");
+    }
+
+    #[test]
+    fn who_sleeps_is_told_to_measure_files_and_then_what_they_took() {
+        let asleep = |ranks: &[u32], in_files_s| {
+            let kind = FindingKind::Asleep { ranks: ranks.to_vec(), longest_s: 1.5, outside_s: 4.0, in_files_s };
+            let found = in_words(kind, Certainty::Sure, &Run::default());
+            assert_eq!((found.id, found.at.as_str()), ("F-asleep", "Sleep"));
+            (found.what.replace(Glyphs::UNICODE.thin_space, " "), found.attempt.is_some())
+        };
+        let (what, has_attempt) = asleep(&[2], None);
+        assert_eq!((what.as_str(), has_attempt), ("rank 2 waits for files, timers or other processes, for 1.50 s of 4.00 s outside MPI", true));
+        let (what, has_attempt) = asleep(&[1, 2], Some(0.7));
+        let expected =
+            "ranks 1–2 wait for files, timers or other processes, for up to 1.50 s of 4.00 s outside MPI; reading and writing files took 700 ms";
+        assert_eq!((what.as_str(), has_attempt), (expected, false));
     }
 
     #[test]

@@ -1,0 +1,67 @@
+//! Programs that sleep: outside of MPI and of waits for other threads their first threads neither had a processor nor could have used one, as
+//! who reads a file that is not in memory, or waits for a timer or for another process.
+//!
+//! What could be won is bounded by each rank: without its sleep it would have been done earlier by that, and by what it waited for others that slept.
+
+use tare_profile::{Location, Profile, RegionKind};
+
+use crate::Compensated;
+use crate::figure::Figure;
+use crate::whole::finding::{Certainty, Finding, FindingKind};
+use crate::whole::peers::Peers;
+use crate::whole::shortage::BETWEEN_ANSWERS_S;
+
+/// Sleep is a finding from this part of the run's time on.
+const LEAST_SLEEP: f64 = 0.05;
+
+/// How long the first thread of a process slept: seconds.
+struct Sleep {
+    /// Rank of the process.
+    rank: Option<u32>,
+    asleep_s: f64,
+    /// In which it can have slept.
+    outside_s: f64,
+    /// For how long it waited for other ranks.
+    waited_s: f64,
+    /// What it spent in reading and writing files, where that was measured.
+    in_files_s: Option<f64>,
+    location: usize,
+}
+
+/// That a program sleeps, where that is much. In a run of several processes without ranks most of them wait for others as they should.
+pub(super) fn finding(profile: &Profile, compensated: &Compensated, ranks: &Peers, time: f64) -> Option<Finding> {
+    let takes_part = |process: usize| profile.processes.len() == 1 || profile.processes[process].rank.is_some();
+    let first_threads = profile.locations.iter().enumerate().filter(|(_, one)| one.thread == 0 && takes_part(one.process.0));
+    let sleeps: Vec<Sleep> = first_threads.map(|(index, location)| Sleep::of(profile, compensated, index, location)).collect();
+    let longest = sleeps.iter().max_by(|one, other| one.asleep_s.total_cmp(&other.asleep_s))?;
+    if longest.asleep_s < LEAST_SLEEP * time || sleeps.len() < ranks.count {
+        return None;
+    }
+    let won = sleeps.iter().map(|one| one.asleep_s + one.waited_s).fold(longest.asleep_s, f64::min);
+    let seconds = Figure { value: won, low: (won - BETWEEN_ANSWERS_S).max(0.0), high: won + BETWEEN_ANSWERS_S, mark: None };
+    let certainty = Certainty::of(won, won - seconds.low).filter(|_| won >= LEAST_SLEEP * time)?;
+    let mut named: Vec<u32> = sleeps.iter().filter(|one| one.asleep_s >= 0.5 * longest.asleep_s).filter_map(|one| one.rank).collect();
+    named.sort_unstable();
+    let kind = FindingKind::Asleep { ranks: named, longest_s: longest.asleep_s, outside_s: longest.outside_s, in_files_s: longest.in_files_s };
+    let region = profile.locations[longest.location].nodes.first()?.region;
+    Some(Finding { kind, region, caller: None, seconds, certainty, queued_s: None })
+}
+
+impl Sleep {
+    fn of(profile: &Profile, compensated: &Compensated, index: usize, location: &Location) -> Self {
+        let (mut outside_s, mut waited_s) = (0.0, 0.0);
+        for (node, figures) in location.nodes.iter().zip(&compensated.locations[index].nodes) {
+            match profile.region_of(node).kind {
+                RegionKind::Mpi => waited_s += figures.wait_s,
+                RegionKind::Threads => {}
+                _ => outside_s += figures.measured_exclusive_s,
+            }
+        }
+        let in_files_s = location.metrics.iter().position(|metric| metric.name == "io-time").map(|at| {
+            let nanoseconds: i64 = location.nodes.iter().filter_map(|node| node.values.get(at)).sum();
+            nanoseconds as f64 / 1e9
+        });
+        let asleep_s = location.asleep_s.min(outside_s);
+        Self { rank: profile.process_of(location).rank, asleep_s, outside_s, waited_s, in_files_s, location: index }
+    }
+}
