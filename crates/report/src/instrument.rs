@@ -148,7 +148,7 @@ pub(crate) fn refusals(reason: &str, refused: &[&Decision], glyphs: &Glyphs) -> 
 }
 
 /// A function with the address at which its image has it.
-pub(crate) fn named(one: &Decision) -> String {
+fn named(one: &Decision) -> String {
     format!("{} at {:#x}", one.shown, one.address)
 }
 

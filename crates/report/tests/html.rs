@@ -138,6 +138,17 @@ fn a_name_never_becomes_markup() {
 }
 
 #[test]
+fn functions_that_were_refused_are_folded_where_they_are_many() {
+    let mut run = run();
+    let one = run.images[0].refusals[0].clone();
+    run.images[0].refusals.extend((0..9).map(|number| tare_report::select::Decision { shown: format!("f{number}"), ..one.clone() }));
+    let html = made(&run, &master_and_worker());
+    let path = &run.images[0].path;
+    assert!(html.contains(&format!("<details><summary>10 of {path}, unknown jump</summary><span>tangle</span> at 0x5000, <span>f0</span> at")));
+    assert!(html.contains(&format!("<dd>2 of {path}, short entry: <span>a</span> at 0x5100, <span>b</span> at 0x5104</dd>")));
+}
+
+#[test]
 fn runs_that_failed_say_so_first() {
     let crashed = Run { exit: Exit::Signal("SIGSEGV".into()), wall_s: 12.4, ..run() };
     let html = made(&crashed, &master_and_worker());

@@ -8,11 +8,12 @@ use tare_compensate::{Mark, Mode};
 use super::markup::{self, escape};
 use super::{classes, costs, ranks, summary};
 use crate::budget::Spent;
-use crate::instrument::{by_reason, named};
+use crate::instrument::by_reason;
 use crate::layout::{Glyphs, Page};
 use crate::metrics;
 use crate::number::{Column, count, exact_count, plural, time_with_unit};
 use crate::run::{Results, Run};
+use crate::select::Decision;
 use crate::switches;
 use crate::view::{RegionRow, Size, Time, Trust, Whole, column_of_ranks, ending, knows_waiting, longest, rank_rows, reasons, unended, wait_rows};
 
@@ -259,7 +260,7 @@ fn about(html: &mut String, parts: &Parts<'_>) {
     html.push_str("<section id=\"about\" aria-labelledby=\"about-h\" tabindex=\"-1\"><h2 id=\"about-h\">About this run</h2><dl>");
     let mut row = |what: &str, text: &str| {
         if !text.is_empty() {
-            let _ = write!(html, "<dt>{}</dt><dd>{}</dd>", escape(what), escape(text));
+            row_of(html, what, &escape(text));
         }
     };
     row("Command", &parts.run.command.join(" "));
@@ -289,14 +290,26 @@ fn about(html: &mut String, parts: &Parts<'_>) {
         let expected = image.expected_dilation.map_or(String::new(), |part| format!("; {}", crate::text::expectation(part, GLYPHS)));
         row(&image.path, &format!("{text}{expected}"));
     }
-    for image in &parts.run.images {
-        for (reason, refused) in by_reason(&image.refusals) {
-            let names: Vec<String> = refused.into_iter().map(named).collect();
-            row("Refused", &format!("{} of {}, {reason}: {}", exact_count(names.len() as u64, GLYPHS), image.path, names.join(", ")));
-        }
-    }
     for file in &parts.results.profile.unreadable {
         row("Unreadable", &format!("{}: {}", file.name, file.error));
     }
+    for image in &parts.run.images {
+        by_reason(&image.refusals).iter().for_each(|(reason, refused)| row_of(html, "Refused", &refusals(&image.path, reason, refused)));
+    }
     html.push_str("</dl></section>");
+}
+
+/// A row of a list, of markup.
+fn row_of(html: &mut String, what: &str, value: &str) {
+    let _ = write!(html, "<dt>{}</dt><dd>{value}</dd>", escape(what));
+}
+
+/// Functions that were refused for one reason, as markup: all where they are few, else to be opened.
+fn refusals(image: &str, reason: &str, refused: &[&Decision]) -> String {
+    let names: Vec<String> = refused.iter().map(|one| format!("{} at {:#x}", markup::name(&one.shown, 48), one.address)).collect();
+    let (names, what) = (names.join(", "), escape(&format!("{} of {image}, {reason}", exact_count(refused.len() as u64, GLYPHS))));
+    match refused.len() > NAMED {
+        true => format!("<details><summary>{what}</summary>{names}</details>"),
+        false => format!("{what}: {names}"),
+    }
 }
