@@ -438,7 +438,12 @@ pub(crate) fn processes_and_threads(size: &Size, glyphs: &Glyphs) -> String {
 /// Whether the figures can be believed, in one sentence.
 pub(crate) fn trust_words(trust: &Trust, glyphs: &Glyphs) -> String {
     let [trusted, all] = [trust.regions_trusted, trust.regions].map(|number| exact_count(number as u64, glyphs));
-    let regions = format!("{trusted} of {all} regions");
+    // Where most are not, it is those that take hardly any time.
+    let part = match trust.regions_trusted * 2 < trust.regions {
+        true => format!(", with {} of the time", share(trust.part_trusted, glyphs)),
+        false => String::new(),
+    };
+    let regions = format!("{trusted} of {all} regions{part}");
     let mut text = match trust.is_good() {
         true => format!("good: {regions}"),
         false => {

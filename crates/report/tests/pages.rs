@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use support::{alone_and_lossy, golden, many, master_and_worker, run};
 use tare_compensate::Mode;
 use tare_compensate::validation::{Measured, Pair, Unmeasured, Validation};
-use tare_profile::{Processors, Profile, RegionIndex, Standing, State, Switch, Why};
+use tare_profile::{Node, Processors, Profile, Region, RegionIndex, Standing, State, Switch, Why};
 use tare_report::{Exit, Page, Results, Run, Selection, text};
 use unicode_width::UnicodeWidthStr;
 
@@ -231,6 +231,19 @@ fn what_is_advised_can_help_and_is_not_chosen_already() {
     profile.locations.iter_mut().for_each(|location| location.processors = Some(Processors { first: 0, number: 1 }));
     let shared = words(&run(), &Results::new(&profile, Mode::Parallel));
     assert!(shared.contains("as 2 threads share 1 processor;") && shared.contains("Try as many processors as threads"), "{shared}");
+}
+
+#[test]
+fn where_most_regions_are_not_trusted_it_is_said_what_those_take_that_are() {
+    let mut profile = alone_and_lossy();
+    let trusted = |profile: &Profile| words(&run(), &Results::new(profile, Mode::Parallel));
+    assert!(trusted(&profile).contains("2 of 3 regions"), "{}", trusted(&profile));
+    let short = profile.locations[0].nodes[2].clone();
+    for number in 0..3 {
+        profile.regions.push(Region { name: format!("short{number}").into(), ..profile.regions[2].clone() });
+        profile.locations[0].nodes.push(Node { region: RegionIndex(profile.regions.len() - 1), ..short.clone() });
+    }
+    assert!(trusted(&profile).contains("2 of 6 regions, with 91.5 % of the time"), "{}", trusted(&profile));
 }
 
 #[test]

@@ -475,6 +475,7 @@ mod tests {
         let trust = Trust {
             regions: 0,
             regions_trusted: 0,
+            part_trusted: 0.0,
             doubts: Vec::new(),
             lost: 0,
             off_batches: 0,

@@ -12,6 +12,8 @@ use crate::run::{Results, Run};
 pub(crate) struct Trust {
     pub(crate) regions: usize,
     pub(crate) regions_trusted: usize,
+    /// The part of the time of all locations that these have.
+    pub(crate) part_trusted: f64,
     pub(crate) doubts: Vec<Doubt>,
     /// Calls that are missing at their place.
     pub(crate) lost: u64,
@@ -152,6 +154,7 @@ impl Trust {
         Self {
             regions: regions.len(),
             regions_trusted: regions.iter().filter(trusted).count(),
+            part_trusted: regions.iter().filter(trusted).map(|row| row.share).sum(),
             doubts,
             lost,
             off_batches: profile.locations.iter().map(|location| location.off_batches).sum(),
