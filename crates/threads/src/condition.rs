@@ -11,7 +11,6 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use tare_delay::completion::{Arrivals, Moment};
 use tare_format::ids::Ticks;
-use tare_runtime::process::now;
 
 /// The last signal to a condition variable that somebody waits for, and the delay of who sent it.
 struct Signalled {
@@ -70,16 +69,15 @@ static CLOCK_WAIT: Real<ClockWait> = unsafe { Real::new(c"pthread_cond_clockwait
 
 /// Waits by a function that lets go of the mutex meanwhile, and has it again when it returns.
 fn waited(condition: Condition, mutex: Mutex, real: impl FnOnce() -> c_int) -> c_int {
-    let real = || {
-        lock::lets_go(mutex.addr());
+    lock::lets_go(mutex.addr());
+    let Some(wait) = Wait::begin(Operation::Condition) else {
         let result = real();
         lock::had(mutex.addr());
-        result
+        return result;
     };
-    let Some(wait) = Wait::begin(Operation::Condition) else { return real() };
     let place = AWAITED.begin(condition.addr());
     let result = real();
-    let end = now();
+    let Moment { at: end, delay } = moment();
     let signal = place.and_then(|place| place.end(Signalled::last)).filter(|signal| signal.at >= wait.begun().at);
     let awaited = match signal {
         Some(signal) => Awaited::Came(Arrivals::one(signal)),
@@ -87,7 +85,8 @@ fn waited(condition: Condition, mutex: Mutex, real: impl FnOnce() -> c_int) -> c
         None if result != 0 => Awaited::Came(Arrivals::NONE),
         None => Awaited::Unknown,
     };
-    wait.end(end, awaited);
+    let gain = wait.end(end, awaited);
+    lock::had_after(mutex.addr(), delay, gain);
     result
 }
 

@@ -7,10 +7,10 @@
 use crate::operations::Operation;
 use crate::places::{Known, Place, Places, spread};
 use crate::real::Real;
-use crate::wait::{Awaited, Wait};
+use crate::wait::{Awaited, Wait, moment};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicI64, AtomicUsize, Ordering::Relaxed};
-use tare_runtime::process::now;
+use tare_delay::completion::Moment;
 use tare_runtime::wrapper::current_delay;
 
 /// What those who had a lock gained with it in their hands. Who has the lock writes it.
@@ -32,11 +32,11 @@ impl Known for Held {
 }
 
 impl Held {
-    /// The calling thread has got the lock. Out of the way of locks that nobody waits for.
+    /// The calling thread has got the lock, with this delay. Out of the way of locks that nobody waits for.
     #[cold]
     #[inline(never)]
-    fn had(&self) {
-        self.had_with.store(current_delay(), Relaxed);
+    fn had(&self, delay: i64) {
+        self.had_with.store(delay, Relaxed);
     }
 
     /// The calling thread, which has the lock, lets go of it.
@@ -58,7 +58,15 @@ static CONTENDED: Places<Held> = Places::new();
 #[inline]
 pub(crate) fn had(lock: usize) {
     if let Some(place) = CONTENDED.of(lock) {
-        place.known.had();
+        place.known.had(current_delay());
+    }
+}
+
+/// The calling thread has got a lock after a wait: it had this delay then, and this came with the wait. That was gained before; what noting the wait takes
+/// is gained with the lock in hand.
+pub(crate) fn had_after(lock: usize, delay: i64, gain: i64) {
+    if let Some(place) = CONTENDED.of(lock) {
+        place.known.had(delay + gain);
     }
 }
 
@@ -87,12 +95,12 @@ impl Contention {
 
     /// The wait is over, with the lock or without.
     pub(crate) fn end(self, is_had: bool) {
-        let end = now();
+        let Moment { at: end, delay } = moment();
         let gained = self.place.and_then(|(place, before)| place.end(|known| known.gained.load(Relaxed) - before));
+        let gain = self.wait.end(end, gained.map_or(Awaited::Unknown, Awaited::Held));
         if is_had {
-            had(self.lock);
+            had_after(self.lock, delay, gain);
         }
-        self.wait.end(end, gained.map_or(Awaited::Unknown, Awaited::Held));
     }
 }
 

@@ -120,8 +120,7 @@ impl AtBarrier {
         let came = team.phases.came(self.place.phase);
         let has_tasks = team.has_tasks.load(Relaxed);
         match self.wait {
-            Some(wait) if has_tasks => wait.end(end, Awaited::Unknown),
-            Some(wait) => wait.end(end, Awaited::Came(came)),
+            Some(wait) => _ = wait.end(end, if has_tasks { Awaited::Unknown } else { Awaited::Came(came) }),
             None if has_tasks => count_uncovered(1),
             None => waited_here(self.here, end, &came),
         }

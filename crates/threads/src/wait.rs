@@ -54,31 +54,33 @@ impl Wait {
         self.begin
     }
 
-    /// The real function has returned.
-    pub(crate) fn end(self, end: Ticks, awaited: Awaited) {
+    /// The real function has returned. Answers the delay that came with the wait.
+    pub(crate) fn end(self, end: Ticks, awaited: Awaited) -> i64 {
         let begin = self.begin;
-        self.end_since(begin, end, awaited);
+        self.end_since(begin, end, awaited)
     }
 
     /// The same where the thread has done something else up to a moment.
-    pub(crate) fn end_since(self, begin: Moment, end: Ticks, awaited: Awaited) {
+    pub(crate) fn end_since(self, begin: Moment, end: Ticks, awaited: Awaited) -> i64 {
         let done = match awaited {
             Awaited::Came(arrivals) => Some(complete(delay_model(), begin, end, &arrivals)),
             Awaited::Held(gained) => Some(contended(delay_model(), begin, end, gained)),
             Awaited::Unknown => None,
         };
+        let gain = done.map_or(0, |done| done.gain());
         let Some((thread, open)) = self.region else {
-            gains(done.map_or(0, |done| done.gain()));
-            return;
+            gains(gain);
+            return gain;
         };
         match done {
             Some(done) => {
                 open.add_wait(done.wait, done.virtual_wait);
-                open.add_delay_gain(done.gain());
+                open.add_delay_gain(gain);
             }
             None => open.add_uncovered(1),
         }
         thread.exit(open, end);
+        gain
     }
 }
 
