@@ -85,6 +85,15 @@ fn who_waits_for_a_thread_has_its_delay() {
 }
 
 #[test]
+fn what_came_with_a_wait_for_a_lock_is_not_handed_on_as_gained_with_it() {
+    let report = measure("gcc", &[], "turns");
+    assert!(calls(&report, "contended pthread_mutex_lock") > 0);
+    let (delays, overheads) = (of_threads(&report, "delay_s"), of_threads(&report, "overhead_s"));
+    let all: f64 = overheads.iter().sum();
+    assert!(delays.iter().all(|delay| *delay < 1.05 * all), "nobody is late by more than all that measuring took: {delays:?}, {overheads:?}");
+}
+
+#[test]
 fn who_sleeps_while_another_thread_is_late_may_have_waited_for_it() {
     let report = measure("gcc", &[], "system");
     let (own, overhead) = (&report.locations()[0], of_threads(&report, "overhead_s")[1]);

@@ -102,6 +102,30 @@ static void *with_mutex(void *sum) { return all_rounds_inside(sum, 0); }
 
 static void *with_write_lock(void *sum) { return all_rounds_inside(sum, 1); }
 
+// Each has the lock until the other one asks for it, and asks again once that has it.
+static int is_asking[2], is_through[2];
+
+static void take_turns(int own, double *sum) {
+    int other = 1 - own;
+    for (int turn = 0; turn < 10 * ROUNDS; turn++) {
+        __atomic_store_n(&is_asking[own], 1, __ATOMIC_SEQ_CST);
+        pthread_mutex_lock(&mutex);
+        __atomic_store_n(&is_asking[own], 0, __ATOMIC_SEQ_CST);
+        *sum += work(FEW);
+        // For much longer than that takes longer by being measured.
+        for (volatile int i = 0; i < MANY; i++) continue;
+        while (!__atomic_load_n(&is_asking[other], __ATOMIC_SEQ_CST) && !__atomic_load_n(&is_through[other], __ATOMIC_SEQ_CST)) sched_yield();
+        pthread_mutex_unlock(&mutex);
+        await(&is_asking[other], 0);
+    }
+    __atomic_store_n(&is_through[own], 1, __ATOMIC_SEQ_CST);
+}
+
+static void *in_turns(void *sum) {
+    take_turns(1, sum);
+    return 0;
+}
+
 static void ask_for_lock(int round, int to_read) {
     be_asking(round);
     if (to_read) {
@@ -179,10 +203,12 @@ int main(int count, char **arguments) {
                                 : strcmp(how, "system") == 0  ? by_system_calls
                                 : strcmp(how, "mutex") == 0   ? with_mutex
                                 : strcmp(how, "rwlock") == 0  ? with_write_lock
+                                : strcmp(how, "turns") == 0   ? in_turns
                                                               : all_rounds;
         pthread_t thread;
         pthread_barrier_init(&barrier, 0, 2);
         pthread_create(&thread, 0, busy, &other);
+        if (busy == in_turns) take_turns(0, &own);
         for (int round = 0; round < ROUNDS; round++) {
             own += work(FEW);
             if (busy == at_barriers) pthread_barrier_wait(&barrier);
