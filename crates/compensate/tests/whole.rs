@@ -178,6 +178,41 @@ fn ranks_that_sleep_are_named_and_the_run_is_no_shorter_than_any_of_its_ranks() 
 }
 
 #[test]
+fn who_comes_last_to_a_collective_may_come_from_another_function() {
+    let mut profile = ranks_with(2, |rank| if rank == 1 { (2.0, 0.0, None) } else { (1.0, 1.0, None) });
+    profile.regions.push(tare_profile::Region { name: "worker".into(), ..profile.regions[1].clone() });
+    profile.locations[1].nodes[1].region = RegionIndex(3);
+    let found = all_findings(&profile);
+    let [finding] = &found[..] else { panic!("{found:?}") };
+    let FindingKind::LateArrival { waiting, awaited, cause } = &finding.kind else { panic!("{found:?}") };
+    let cause = cause.as_ref().expect("what rank 1 does");
+    assert_eq!((waiting.as_slice(), awaited.as_slice(), finding.caller), ([0].as_slice(), [1].as_slice(), Some(RegionIndex(1))));
+    assert_eq!((cause.late.as_slice(), cause.region, cause.ahead), ([1].as_slice(), RegionIndex(3), f64::INFINITY));
+}
+
+#[test]
+fn where_not_all_come_to_a_collective_nobody_is_blamed_who_waits_there() {
+    // Rank 3 makes the others wait by a send; in the function where these meet nobody comes last.
+    let mut profile =
+        ranks_with(4, |rank| if rank == 3 { (2.0, 0.0, None) } else { (1.0 + 0.3 * f64::from(rank % 2), 1.0 - 0.3 * f64::from(rank % 2), None) });
+    profile.locations[3].nodes.truncate(2);
+    let found = all_findings(&profile);
+    let [finding] = &found[..] else { panic!("{found:?}") };
+    assert!(matches!(&finding.kind, FindingKind::LateArrival { awaited, cause: None, .. } if awaited.is_empty()), "{found:?}");
+}
+
+#[test]
+fn in_a_chain_those_at_its_begin_are_waited_for() {
+    let found = all_findings(&ranks_with(4, |rank| match rank {
+        1 | 2 => (1.0, 1.0, Some(rank - 1)),
+        _ => (2.0, 0.0, None),
+    }));
+    let [finding] = &found[..] else { panic!("{found:?}") };
+    let FindingKind::LateSender { waiting, awaited, .. } = &finding.kind else { panic!("{found:?}") };
+    assert_eq!((waiting.as_slice(), awaited.as_slice()), ([1, 2].as_slice(), [0].as_slice()));
+}
+
+#[test]
 fn a_sender_that_is_late_is_named_by_its_messages() {
     let profile = ranks_with(4, |rank| if rank == 2 { (2.0, 0.0, None) } else { (1.0, 1.0, Some(2)) });
     let found = all_findings(&profile);

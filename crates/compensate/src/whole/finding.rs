@@ -9,6 +9,8 @@
 //! much less. What is explained by it is none; that ranks had no processor is then a finding of its own, which stands behind those
 //! about the program, and is said to explain no more than these ranks were without one. Where ranks had too few processors for that to be one, what it may explain is said all the same, as possible.
 
+use std::collections::BTreeMap;
+
 use tare_profile::{Profile, RegionIndex, RegionKind};
 
 use crate::Compensated;
@@ -201,7 +203,7 @@ pub fn findings(profile: &Profile, compensated: &Compensated, tree: &CallTree, p
     let queue = Queue::of(profile, compensated);
     let (mut found, mut explained) = (teams::findings(profile, compensated, tree, time), 0.0);
     for place in places.iter().filter(|_| ranks.count > 1) {
-        if let Some(waiting) = waiting(&search, place, time, &queue) {
+        if let Some(waiting) = waiting(&search, place, places, time, &queue) {
             explained += waiting.explained_s;
             found.push(waiting.finding);
         }
@@ -253,7 +255,7 @@ struct Waiting {
     explained_s: f64,
 }
 
-fn waiting(search: &Search<'_>, place: &WaitPlace, time: f64, queue: &Queue) -> Option<Waiting> {
+fn waiting(search: &Search<'_>, place: &WaitPlace, places: &[WaitPlace], time: f64, queue: &Queue) -> Option<Waiting> {
     let ranks = search.peers;
     let count = ranks.count as f64;
     let (seconds, below, above) = (place.wait_s / count, place.below_s / count, place.above_s / count);
@@ -262,14 +264,20 @@ fn waiting(search: &Search<'_>, place: &WaitPlace, time: f64, queue: &Queue) -> 
     let is_for_partners = by_messages >= 0.5 * place.wait_s;
     let most = place.waiters.iter().map(|(_, seconds)| *seconds).fold(0.0, f64::max);
     let mut waiting: Vec<u32> = place.waiters.iter().filter(|(_, seconds)| *seconds >= HARDLY * most).map(|(rank, _)| *rank).collect();
-    let mut awaited = if is_for_partners { few_that_make_most(&place.awaited) } else { those_that_hardly_wait(&place.waiters) };
+    let mut awaited = if is_for_partners { few_that_make_most(&place.awaited) } else { last_to_arrive(place, places) };
     if awaited.len() * 2 > ranks.count {
         awaited.clear();
     }
     if !is_for_partners {
         waiting.retain(|rank| awaited.binary_search(rank).is_err());
+    } else if awaited != waiting {
+        // In a chain those that are waited for wait as well: what they wait for is at its begin.
+        awaited.retain(|rank| waiting.binary_search(rank).is_err());
     }
-    let cause = search.cause(&Wait { operation: place.operation, caller: place.caller, seconds: place.wait_s }, &awaited);
+    // Where some come to it from elsewhere, who arrives last may be among these.
+    let is_told = is_for_partners || !awaited.is_empty() || place.waiters.len() == ranks.count;
+    let wait = Wait { operation: place.operation, caller: place.caller, seconds: place.wait_s };
+    let cause = is_told.then(|| search.cause(&wait, &awaited)).flatten();
     let explained = cause.as_ref().map_or(0.0, |cause| cause.explains * place.wait_s);
     let by_work = queue.lateness_by_work(&place.waiters, &awaited).min(explained) / count;
     let lateness = Lateness { by_work, queued: queue.lateness(&awaited), unsure: queue.unsure_s(&awaited) * waiting.len() as f64 / count };
@@ -317,6 +325,20 @@ impl Judged {
             None => Self { won: seconds, certainty: Certainty::Possible, explained_s: queued, queued_s: Some(queued) },
         }
     }
+}
+
+/// The ranks that hardly wait where all meet: at a place; where all of that wait, among those also that come to the same operation elsewhere.
+fn last_to_arrive(place: &WaitPlace, places: &[WaitPlace]) -> Vec<u32> {
+    let here = those_that_hardly_wait(&place.waiters);
+    if !here.is_empty() {
+        return here;
+    }
+    let mut all: BTreeMap<u32, f64> = BTreeMap::new();
+    let same = places.iter().filter(|one| one.operation == place.operation);
+    same.flat_map(|one| &one.waiters).for_each(|(rank, seconds)| *all.entry(*rank).or_default() += seconds);
+    let mut last = those_that_hardly_wait(&all.into_iter().collect::<Vec<_>>());
+    last.retain(|rank| place.waiters.iter().all(|(here, _)| here != rank));
+    last
 }
 
 fn few_that_make_most(awaited: &[(u32, f64)]) -> Vec<u32> {
