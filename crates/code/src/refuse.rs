@@ -1,5 +1,7 @@
 //! Which functions are never moved, and why.
 
+use std::ops::Range;
+
 use iced_x86::{Instruction, OpKind};
 use tare_image::{Image, Relocation, RelocationKind};
 
@@ -266,27 +268,33 @@ fn led_into_by_left(
     (jumps, unreached): (&QuickMap<usize, Jumps>, &Unreached),
 ) -> Vec<u64> {
     let unknown = jumps.iter().filter(|(_, jumps)| jumps.has_unknown()).filter_map(|(&index, _)| units.get(index));
-    let mut code: Vec<Instruction> = unreached.taken_off.iter().flat_map(|range| decoder(image, range)).collect();
+    let up_to_next = |start: u64| fragments.gap(image, start).map(|gap| start..gap.end);
+    let mut left: Vec<Range<u64>> = unreached.taken_off.iter().filter_map(|range| up_to_next(range.start)).collect();
     for &fragment in unknown.flat_map(|unit| &unit.fragments) {
         let list = fragments.list.get(fragment..).unwrap_or_default();
         let open = list.iter().take_while(|one| !one.has_known_end).map(|one| one.range.end);
         let next = list.iter().skip(1).map(|one| one.range.start).map(Some).chain([None]);
         for (start, next) in open.zip(next) {
             let Some(text) = image.text_at(start) else { continue };
-            code.extend(decoder(image, &(start..next.unwrap_or(text.end).min(text.end))));
+            left.push(start..next.unwrap_or(text.end).min(text.end));
         }
     }
     let is_left = |pointer: &&Pointer| image.text_at(pointer.target).is_some() && fragments.at(pointer.target).is_none();
     for label in sweep.pointers.iter().filter(is_left) {
         let is_code = is_handed_on(image, label) || at(image, label.at).is_some_and(|load| is_jumped_to(image, &load));
-        let Some(gap) = fragments.gap(image, label.target).filter(|_| is_code) else { continue };
-        code.extend(decoder(image, &(label.target..gap.end)));
+        left.extend(up_to_next(label.target).filter(|_| is_code));
     }
     let target = |one: &Instruction| match raw_flow(one) {
         RawFlow::Jump(target) | RawFlow::Branch(target) | RawFlow::Call(target) => Some(target),
         _ => constant_address(one),
     };
-    let mut led: Vec<u64> = code.iter().filter_map(target).filter(|&target| sweep.starts.contains(target)).collect();
+    // Many may lead into one gap. What is decoded from one place on is soon the same as from another: no instruction is looked at twice.
+    let mut seen: QuickSet<u64> = QuickSet::default();
+    let mut led = Vec::new();
+    for range in left {
+        let new = decoder(image, &range).into_iter().take_while(|one| seen.insert(one.ip()));
+        led.extend(new.filter_map(|one| target(&one)).filter(|&target| sweep.starts.contains(target)));
+    }
     led.sort_unstable();
     led.dedup();
     led

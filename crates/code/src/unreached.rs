@@ -168,7 +168,7 @@ impl<'a, 'data> Walk<'a, 'data> {
         self.jumps.into_iter().flat_map(|jumps| &jumps.tables).any(|table| holds(table, at))
     }
 
-    /// What stands behind the last instruction of a fragment that control comes to, where that ends it, if at first something is found there that
+    /// What stands behind the last instruction of a fragment that control comes to, where that ends it for sure, if at first something is found there that
     /// stands as a function does, and neither a jump through a register or a table, which would have been taken for the function's own, nor such a table.
     fn tail(&self, fragment: &Fragment) -> Option<Tail> {
         if fragment.has_known_end {
@@ -176,7 +176,10 @@ impl<'a, 'data> Walk<'a, 'data> {
         }
         let end = self.code.partition_point(|one| one.ip() < fragment.range.end);
         let last = self.reached.get(..end)?.iter().rposition(|&reached| reached)?;
-        let ends = |one: &Instruction| raw_flow(one) != RawFlow::Stop && !self.goes_on(one, raw_flow(one));
+        let ends = |one: &Instruction| match raw_flow(one) {
+            RawFlow::Jump(_) | RawFlow::IndirectJump | RawFlow::Return => true,
+            _ => self.never.ends(one),
+        };
         let last = self.code.get(last).filter(|one| fragment.range.contains(&one.ip()) && ends(one)).map(|one| (last + 1, one.next_ip()));
         let (first, start) = last?;
         let behind = self.code.get(first..end)?;

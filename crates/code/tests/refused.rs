@@ -253,6 +253,7 @@ const BEHIND_OTHERS: &str = r#"
         call goes_back
         call holds_label
         call has_table
+        call comes_back
         call last
         pop %rbx
         ret
@@ -304,6 +305,16 @@ const BEHIND_OTHERS: &str = r#"
         ret
     second_case: mov $4, %eax
         ret
+    begin comes_back
+        test %edi, %edi
+        js 1f
+        ret
+    1:  push %rax
+        call last
+        .p2align 4
+        pop %rcx
+        lea 3(%rdi), %eax
+        ret
     begin last
         lea 3(%rdi), %eax
         imul %edi, %eax
@@ -329,5 +340,29 @@ fn what_nothing_leads_to_is_taken_off_the_function_in_front() {
     assert_eq!(refusal("goes_back"), Some(Refusal::HeldElsewhere));
     assert_eq!(refusal("holds_label"), Some(Refusal::HeldElsewhere));
     assert_eq!(refusal("has_table"), Some(Refusal::Unreached));
+    assert_eq!(refusal("comes_back"), Some(Refusal::Unreached), "the call is not known not to come back");
     assert_eq!(refusal("last"), None);
+}
+
+#[test]
+fn data_among_code_to_which_much_points_is_looked_at_once() {
+    let shop = Workshop::new();
+    // Each function hands on an address within what stands in front of it.
+    let functions: String = (0..400)
+        .map(|number| format!("f{number}: .cfi_startproc\nlea blob+{}(%rip), %rdi\ncall puts@PLT\nret\n.cfi_endproc\n", 2000 + 16 * number))
+        .collect();
+    let source = format!(".text\nblob: .rept 100000\n.byte 0x05, 0x10, 0x20, 0x30, 0x40\n.endr\n{functions}.globl main\nmain: ret\n");
+    let bytes = shop.compile("gcc", "blob", "s", &source, &["-x", "assembler"]);
+    let image = Image::parse(&bytes).expect("an image");
+    let before = peak();
+    let program = Program::analyse(&image).expect("functions");
+    assert!(program.functions.len() > 400);
+    assert!(peak() - before < 100 << 10, "half a megabyte is decoded once, not 400 times");
+}
+
+/// KiB that this process has had in memory at most.
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("the peak");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
 }

@@ -98,8 +98,8 @@ impl Estimates {
         let indices: Vec<usize> = (0..program.functions.len()).collect();
         let mut drawn = threads.map(&indices, |&index| Drawn::of(program, image, index));
         let pointed_at = pointed_at(program, image, &drawn);
-        let nodes: Vec<Node<SCENES>> =
-            drawn.iter_mut().zip(pointed_at).map(|(one, is_pointed_at)| Node { is_pointed_at, ..one.take_node() }).collect();
+        let node = |(one, is_pointed_at): (&mut Drawn, bool)| Node { is_pointed_at, hands_on: std::mem::take(&mut one.points_at), ..one.take_node() };
+        let nodes: Vec<Node<SCENES>> = drawn.iter_mut().zip(pointed_at).map(node).collect();
         let sets: Vec<&[usize]> = program.calls().pointer_sets().collect();
         let flowed = flow(&nodes, program.main(), &sets);
         let total = |scene: usize| nodes.iter().zip(&flowed).map(|(node, flowed)| at(&node.own, scene) * at(&flowed.visits, scene)).sum::<f64>();
@@ -210,6 +210,8 @@ impl Drawn {
         let next = body.instructions.iter().filter(|one| one.flow == Flow::Next);
         let read = next.filter_map(|one| if let Operand::RipRelative { target, .. } = one.operand { Some(target) } else { None });
         self.points_at = read.filter_map(|target| program.function_entered_at(target)).collect();
+        self.points_at.sort_unstable();
+        self.points_at.dedup();
         for (at, callee) in ways_out {
             if body.instructions.get(*at).is_some_and(|one| matches!(one.flow, Flow::Call { returns: false, .. })) {
                 continue;
@@ -235,7 +237,8 @@ fn ways_out<'a>(program: &Program, image: &Image<'a>, body: &Body) -> Vec<(usize
 }
 
 /// A function without code.
-const NOTHING: Node<SCENES> = Node { own: [0.0; SCENES], calls: Vec::new(), through_pointers: [0.0; SCENES], sets: Vec::new(), is_pointed_at: false };
+const NOTHING: Node<SCENES> =
+    Node { own: [0.0; SCENES], calls: Vec::new(), through_pointers: [0.0; SCENES], sets: Vec::new(), is_pointed_at: false, hands_on: Vec::new() };
 
 /// What the work and the calls of one function are counted from.
 struct Scene<'a> {

@@ -27,6 +27,8 @@ pub(super) struct Node<const N: usize> {
     pub(super) sets: Vec<usize>,
     /// Whether it may be called through a pointer, or from elsewhere.
     pub(super) is_pointed_at: bool,
+    /// Functions whose addresses it takes: who gets them calls them, as those who start threads do.
+    pub(super) hands_on: Vec<usize>,
 }
 
 /// A call site, or several of one callee.
@@ -92,7 +94,7 @@ fn with_pointers<const N: usize>(circles: &Circles<'_, N>, sets: &[&[usize]], di
     all
 }
 
-/// Calls through pointers go to all that they may reach, in equal parts.
+/// Calls through pointers go to all that they may reach, in equal parts; what is handed on is called once for that.
 fn through_pointers<const N: usize>(nodes: &[Node<N>], sets: &[&[usize]], visits: &[[f64; N]]) -> Vec<[f64; N]> {
     let mut of_each_member = vec![[0.0; N]; sets.len()];
     for (node, visits) in nodes.iter().zip(visits) {
@@ -104,6 +106,9 @@ fn through_pointers<const N: usize>(nodes: &[Node<N>], sets: &[&[usize]], visits
         node.sets.iter().for_each(|&one| add(&mut of_each_member, one, &calls));
     }
     let mut sources = vec![[0.0; N]; nodes.len()];
+    for (node, visits) in nodes.iter().zip(visits) {
+        node.hands_on.iter().for_each(|&function| add(&mut sources, function, visits));
+    }
     for (members, calls) in sets.iter().zip(&of_each_member).filter(|(_, calls)| **calls != [0.0; N]) {
         for &member in members.iter().filter(|&&member| nodes.get(member).is_some_and(|node| node.is_pointed_at)) {
             add(&mut sources, member, calls);
