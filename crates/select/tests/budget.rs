@@ -160,6 +160,18 @@ impl Compiled {
         Self { bytes: std::fs::read(at("app")).expect("the program") }
     }
 
+    /// All of whose work is in a thread: a loop of a length that nobody knows.
+    fn in_a_thread() -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        let source = "#include <pthread.h>\nstatic volatile long counts[2];\n\
+                      __attribute__((noinline)) void bump(int of, long n) { for (long i = 0; i < n; i++) counts[of]++; }\n\
+                      static void *body(void *n) { bump(1, *(long *)n); return 0; }\n\
+                      int main(int c, char **v) { long n = c; pthread_t t; pthread_create(&t, 0, body, &n); pthread_join(t, 0); return v == 0; }\n";
+        std::fs::write(directory.path().join("app.c"), source).expect("a source file");
+        gcc(directory.path(), &["-O2", "-pthread", "-o", "app", "app.c"]);
+        Self { bytes: std::fs::read(directory.path().join("app")).expect("the program") }
+    }
+
     /// Each function's name with its reason, in front of it `+` or `-`; and what it is expected to cost.
     fn judged(&self, limit: Limit, seen: &[(&str, Observed)], total: f64) -> (BTreeMap<String, String>, Expectation) {
         let image = Image::parse(&self.bytes).expect("an image");
@@ -226,9 +238,17 @@ fn where_the_runtime_keeps_to_the_budget_what_is_unsure_stays() {
     begins("sweep", "+ expected to fit, at least counted; calls and cycles a call: ");
     begins("descend", "+ nobody knows how often it is called: the runtime keeps to the budget; cycles a call: ");
     // Of a call of a few cycles nothing is left to show when it is counted.
-    begins("fibonacci", "- a call takes less than counting it; cycles: ");
-    begins("getter", "- a call takes less than counting it; cycles: ");
+    begins("fibonacci", "- a call is expected to take less than counting it; cycles: ");
+    begins("getter", "- a call is expected to take less than counting it; cycles: ");
     assert!(expectation.dilation <= 0.02 && !expectation.is_over(), "{expectation:?}");
+}
+
+#[test]
+fn what_threads_begin_with_is_called_and_what_it_calls_is_no_trifle() {
+    let (reasons, _) = Compiled::in_a_thread().judged(held("2%"), &[], 0.0);
+    for name in ["bump", "body"] {
+        assert!(reasons[name].starts_with("+ nobody knows how often it is called"), "{name}: {}", reasons[name]);
+    }
 }
 
 #[test]

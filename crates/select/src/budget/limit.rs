@@ -159,7 +159,7 @@ impl Judge<'_> {
     fn with_runtime(&self, estimate: &Estimate) -> Verdict {
         match estimate.certainty {
             Certainty::Measured => Verdict::stays("not called in the measured run", &[]),
-            _ if estimate.work < self.cost.counting() => Verdict::goes("a call takes less than counting it; cycles", &[estimate.work]),
+            _ if estimate.work < self.cost.counting() => Verdict::goes("a call is expected to take less than counting it; cycles", &[estimate.work]),
             Certainty::Pointers | Certainty::Recursive => {
                 Verdict::stays("nobody knows how often it is called: the runtime keeps to the budget; cycles a call", &[estimate.work])
             }

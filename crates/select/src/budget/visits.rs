@@ -295,7 +295,7 @@ mod tests {
 
     fn node(own: f64, calls: &[(usize, f64)]) -> Node<1> {
         let calls = calls.iter().map(|&(to, times)| Call { to, times: [times], most: Some(times) }).collect();
-        Node { own: [own], calls, through_pointers: [0.0], sets: Vec::new(), is_pointed_at: false }
+        Node { own: [own], calls, through_pointers: [0.0], sets: Vec::new(), is_pointed_at: false, hands_on: Vec::new() }
     }
 
     #[test]
