@@ -184,7 +184,8 @@ impl Measure {
     }
 
     /// Whether of the whole program it is the time of the run, and not what its call paths have.
-    pub(crate) fn is_time_of_whole(self) -> bool {
+    #[must_use]
+    pub fn is_time_of_whole(self) -> bool {
         matches!(self, Self::Time | Self::Measured | Self::Correction)
     }
 

@@ -130,7 +130,9 @@ fn foot(writer: &mut Writer<'_>, run: &Run, profile: &Profile, mode: Mode, answe
         });
     }
     let has_threads = profile.locations.iter().any(|location| location.thread > 0);
-    if has_times && has_threads && answer.reduction != Reduction::Longest && answer.axis != Axis::Thread {
+    // The time of the whole program is that of its first thread.
+    let is_over_threads = !(answer.is_of_whole && answer.measures.iter().any(|measure| measure.is_time_of_whole()));
+    if has_times && has_threads && is_over_threads && answer.reduction != Reduction::Longest && answer.axis != Axis::Thread {
         said.push("Times are of all threads together.".to_string());
     }
     let values = || rows.iter().flat_map(|row| row.values.iter().flatten());

@@ -527,6 +527,9 @@ fn remedy(doubt: &Doubt, trust: &Trust, run: &Run) -> String {
             let fewer = fewer.map_or_else(String::new, |presets| format!(": {presets}"));
             return format!("fewer functions, so that there is less delay to carry{fewer}");
         }
+        Doubt::Wide(_) | Doubt::Marked(_) | Doubt::Prior(_) if trust.is_of_wrappers && !trust.has_ranks => {
+            "more work between locks and barriers: what so many waits of threads take that are as short as what times them is not known better"
+        }
         Doubt::Wide(_) | Doubt::Marked(_) | Doubt::Prior(_) if trust.is_of_wrappers => {
             "fewer, larger messages: what so many operations of MPI take that are as short as what times them is not known better"
         }

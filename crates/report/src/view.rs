@@ -309,13 +309,16 @@ fn listed(processes: &[&Process], glyphs: &Glyphs) -> String {
 fn stood_in(results: &Results<'_>, process: &Process, page: &Page) -> String {
     let profile = results.profile;
     let main = profile.locations.iter().find(|location| location.thread == 0 && std::ptr::eq(profile.process_of(location), process));
-    let node = main.and_then(|location| Some(&location.nodes[location.standing?.node?]));
-    let Some(region) = node.map(|node| profile.region_of(node)).filter(|region| region.kind != RegionKind::Program) else { return String::new() };
-    let name = name_in_words(&region.name, page);
-    match place(&region.file, region.line) {
-        Some(place) => format!(", in {name} ({place})"),
-        None => format!(", in {name}"),
+    let Some((location, node)) = main.and_then(|location| Some((location, location.standing?.node?))) else { return String::new() };
+    let region = profile.region_of(&location.nodes[node]);
+    if region.kind == RegionKind::Program {
+        return String::new();
     }
+    let name = name_in_words(&region.name, page);
+    let place = place(&region.file, region.line).map_or_else(String::new, |place| format!(" ({place})"));
+    // Where the last event was that of a function it had called, nothing tells the entry from the exit.
+    let has_called = region.kind == RegionKind::Function && location.nodes.iter().any(|one| one.parent == Some(node) && one.calls() > 0);
+    format!(", in {name}{place}{}", if has_called { " or what that had called last" } else { "" })
 }
 
 /// The rank, or process that did not come to its end, that ended before all others, and by how many seconds: ranks end together

@@ -76,6 +76,10 @@ fn callgrind_annotate_reads_all_of_the_time() {
     near(total.split_whitespace().next().and_then(|word| word.parse().ok()).expect("a number"), all_ns(&profile));
     assert!(said.contains("/home/user/pi.c:inside [/home/user/pi]"), "{said}");
     assert!(said.contains("compensated (parallel)"), "{said}");
+    let said = tool(&["callgrind_annotate", "--tree=both", "--inclusive=yes", "FILE"], &bytes(Format::Callgrind, &profile));
+    let starred: Vec<&str> = said.lines().filter(|line| line.contains("*  /home/user/pi.c:inside")).collect();
+    assert_eq!(starred.len(), 1, "each function once: {said}");
+    assert!(said.lines().any(|line| line.contains("< /home/user/pi.c:main")), "with its callers: {said}");
 }
 
 #[test]

@@ -36,15 +36,14 @@ pub(super) fn write(run: &Run, results: &Results<'_>, sheet: &Sheet<'_>) -> Stri
         let _ = writeln!(text, "\nob={}\nfl={}\nfn={name}\n{} {}", named(function.image), named(function.file), function.line, words(function.own));
         for (callee, (calls, costs)) in &function.calls {
             let to = &functions[callee];
-            let _ = writeln!(
-                text,
-                "cob={}\ncfi={}\ncfn={callee}\ncalls={calls} {}\n{} {}",
-                named(to.image),
-                named(to.file),
-                to.line,
-                function.line,
-                words(*costs)
-            );
+            // As callgrind does: readers take a callee whose place is said to be another function than the one of that name here.
+            if to.image != function.image {
+                let _ = writeln!(text, "cob={}", named(to.image));
+            }
+            if to.file != function.file {
+                let _ = writeln!(text, "cfi={}", named(to.file));
+            }
+            let _ = writeln!(text, "cfn={callee}\ncalls={calls} {}\n{} {}", to.line, function.line, words(*costs));
         }
     }
     let _ = writeln!(text, "\ntotals: {}", words(totals));

@@ -482,6 +482,7 @@ mod tests {
             undelayed: super::super::Undelayed::default(),
             clock_doubt_s: 0.0,
             is_of_wrappers: false,
+            has_ranks: true,
         };
         let finding = Finding { kind, region: RegionIndex(0), caller: None, seconds: Figure::exact(1.0), certainty, queued_s: None };
         Words { profile: &profile, run, page: None, glyphs: &Glyphs::UNICODE }.finding(&finding, &trust)

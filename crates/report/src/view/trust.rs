@@ -23,8 +23,10 @@ pub(crate) struct Trust {
     pub(crate) undelayed: Undelayed,
     /// Seconds within which the clocks of its machines agree; 0 where there is one.
     pub(crate) clock_doubt_s: f64,
-    /// Most of the overhead is that of operations of MPI, which fewer functions leave as it is.
+    /// Most of the overhead is that of operations of MPI, or of threads, which fewer functions leave as it is.
     pub(crate) is_of_wrappers: bool,
+    /// Some of them are operations of MPI.
+    pub(crate) has_ranks: bool,
 }
 
 /// What carried no delay, summed over the processes.
@@ -161,6 +163,7 @@ impl Trust {
             undelayed,
             clock_doubt_s,
             is_of_wrappers,
+            has_ranks: profile.processes.iter().any(|process| process.rank.is_some()),
         }
     }
 
