@@ -127,6 +127,10 @@ pub(crate) fn needs_of(path: &Path, image: &Image<'_>) -> Result<Needs, Failure>
         return Err(Failure::new(Code::Unavailable, format!("{name} is {what}: the runtime cannot be loaded into it"))
             .remedy("link the program dynamically (without -static)"));
     };
+    if let Some(library) = other_c_library(interpreter) {
+        return Err(Failure::new(Code::Unavailable, format!("{name} is linked with {library}: the runtime needs the GNU C library"))
+            .remedy("link it with the GNU C library, or bring code of your own: tare instrument --adapter FILE"));
+    }
     let libraries = mpi_library::libraries(Path::new(interpreter), path)?;
     let mpi = mpi_library::of_libraries(path, &libraries)?;
     if mpi.is_none() && defines_mpi {
@@ -137,6 +141,13 @@ pub(crate) fn needs_of(path: &Path, image: &Image<'_>) -> Result<Needs, Failure>
         other_tools::tell(path, image, &libraries);
     }
     Ok(Needs { mpi, libraries })
+}
+
+/// The C library of a program whose loader is not that of the GNU C library.
+fn other_c_library(interpreter: &str) -> Option<&'static str> {
+    let loader = Path::new(interpreter).file_name()?.to_str()?;
+    let known = [("ld-musl-", "musl"), ("ld-uClibc", "uClibc"), ("ld64-uClibc", "uClibc"), ("linker64", "Android's C library")];
+    known.into_iter().find(|(begin, _)| loader.starts_with(begin)).map(|(_, library)| library)
 }
 
 /// Says which libraries a program finds by a search path of the older kind: that goes before all others, so that their copies are not loaded.

@@ -223,6 +223,13 @@ fn static_programs_are_refused() {
 }
 
 #[test]
+fn programs_of_other_c_libraries_are_refused() {
+    let place = Place::new();
+    let program = compile_c("crates/cli/tests/programs/endings.c", place.path(), &["-Wl,--dynamic-linker=/lib/ld-musl-x86_64.so.1"]);
+    refused(&place, &["profile", "--", &program.display().to_string()], 69, &["linked with musl", "GNU C library", "try:"]);
+}
+
+#[test]
 fn an_mpi_that_is_linked_statically_is_refused() {
     let place = Place::new();
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/pi/pi.c");

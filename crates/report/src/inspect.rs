@@ -19,6 +19,7 @@ use serde::Serialize;
 pub use document::json;
 pub use flow::{Flow, FlowBlock};
 pub use graph::{Body, Graph, Node};
+pub(crate) use listing::left_over;
 pub use listing::{Listing, Order, UnknownColumn};
 pub use metacg::metacg;
 pub use rows::Rows;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::inspect::left_over;
 use crate::layout::{Glyphs, Page, Writer};
 use crate::number::{exact_count, time_with_unit};
 use crate::select::{Decision, Unmatched};
@@ -16,6 +17,10 @@ pub struct Instrumented {
     pub output: String,
     /// Numbers of functions.
     pub functions: FunctionCounts,
+    /// Bytes of text that are in no function and do not only fill space.
+    pub left_over: u64,
+    /// Bytes of text.
+    pub text: u64,
     /// Functions that were refused.
     pub refusals: Vec<Decision>,
     /// Numbers of places of probes.
@@ -80,15 +85,20 @@ pub fn json(instrumented: &Instrumented) -> String {
         schema: u32,
         output: &'a str,
         functions: &'a FunctionCounts,
+        left_over: u64,
         refusals: &'a [Decision],
         sites: &'a SiteCounts,
         refused_sites: &'a [RefusedSite],
         phases: &'a [Phase],
         unmatched: &'a [Unmatched],
     }
-    let Instrumented { output, functions, refusals, sites, refused_sites, phases, unmatched } = instrumented;
-    crate::json::written(&Document { schema: crate::json::SCHEMA, output, functions, refusals, sites, refused_sites, phases, unmatched })
+    let Instrumented { output, functions, left_over, refusals, sites, refused_sites, phases, unmatched, .. } = instrumented;
+    let left_over = *left_over;
+    crate::json::written(&Document { schema: crate::json::SCHEMA, output, functions, left_over, refusals, sites, refused_sites, phases, unmatched })
 }
+
+/// What is in no function is said from this part of the text on.
+const NOTEWORTHY: f64 = 0.01;
 
 /// Counts and refusals by name; how long each phase took where `timings` are asked for.
 #[must_use]
@@ -106,6 +116,9 @@ pub fn text(instrumented: &Instrumented, page: &Page, timings: bool) -> String {
         number(counts.refused)
     );
     writer.labelled("Functions", &functions);
+    if instrumented.left_over as f64 >= NOTEWORTHY * instrumented.text as f64 && instrumented.left_over > 0 {
+        writer.labelled("Left over", &left_over(instrumented.left_over, glyphs));
+    }
     for (reason, refused) in by_reason(&instrumented.refusals) {
         writer.labelled("Refused", &refusals(reason, &refused, glyphs));
     }

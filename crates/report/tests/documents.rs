@@ -241,8 +241,10 @@ fn the_documents_of_images_have_the_fields_of_their_schemas() {
     let phases = vec![Phase { name: "analyse".into(), seconds: 0.5 }];
     let refused_sites = vec![RefusedSite { function: "f".into(), address: 70, kind: "loop".into(), reason: "irreducible".into() }];
     let sites = SiteCounts { patched: 9, refused: 1 };
+    let (left_over, text) = (40, 1000);
+    let refusals = vec![decision];
     let instrumented =
-        Instrumented { output: "out".into(), functions, refusals: vec![decision], sites, refused_sites, phases, unmatched: Vec::new() };
+        Instrumented { output: "out".into(), functions, left_over, text, refusals, sites, refused_sites, phases, unmatched: Vec::new() };
     let document = parsed(&tare_report::instrument::json(&instrumented));
     has_fields(&document, "functions", "found selected instrumented refused");
     has_fields(&document, "refusals.0", "name address reason");
@@ -250,9 +252,12 @@ fn the_documents_of_images_have_the_fields_of_their_schemas() {
     has_fields(&document, "sites", "patched refused");
     has_fields(&document, "refused_sites.0", "function address kind reason");
     has_fields(&document, "phases.0", "name seconds");
-    assert_eq!(document["output"], "out");
+    assert_eq!((&document["output"], &document["left_over"]), (&"out".into(), &40.into()));
     let said = tare_report::instrument::text(&instrumented, &Page::default(), false);
     assert!(said.contains("1 loop: irreducible") && said.contains("f(int) at 0x40: on a path"), "{said}");
+    let tells_of_text =
+        |text| tare_report::instrument::text(&Instrumented { text, ..instrumented.clone() }, &Page::default(), false).contains("Left over");
+    assert_eq!([1000, 4000, 4001].map(tells_of_text), [true, true, false]);
 
     let refusals =
         (1..=5).map(|address| Decision { name: format!("f{address}"), shown: format!("f{address}"), address, reason: "too short".into() }).collect();

@@ -51,7 +51,12 @@ pub(crate) fn instrument(arguments: &InstrumentArguments) -> Result<ExitCode, Fa
             image.display()
         );
     }
-    let view = Instrumented { unmatched: analysis.unmatched(&choice), ..view(output, &copy, |raw| analysis.shown(raw)) };
+    let view = Instrumented {
+        unmatched: analysis.unmatched(&choice),
+        left_over: analysis.program.left_over(&analysis.image),
+        text: analysis.image.text().iter().map(|range| range.end - range.start).sum(),
+        ..view(output, &copy, |raw| analysis.shown(raw))
+    };
     match arguments.format {
         Format::Json => stdout::write_line(tare_report::instrument::json(&view))?,
         Format::Text => stdout::write(tare_report::instrument::text(&view, &page(None), arguments.timings))?,
@@ -107,6 +112,6 @@ fn view(output: &Path, copy: &Copy, shown: impl Fn(&str) -> String) -> Instrumen
             .iter()
             .map(|(name, took)| tare_report::instrument::Phase { name: (*name).to_string(), seconds: took.as_secs_f64() })
             .collect(),
-        unmatched: Vec::new(),
+        ..Instrumented::default()
     }
 }

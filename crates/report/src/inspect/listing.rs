@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::rows::{Cell, Column};
 use super::{Inspection, Rows};
-use crate::layout::{self, Align, Page, Writer};
+use crate::layout::{self, Align, Glyphs, Page, Writer};
 use crate::number::exact_count;
 use crate::short::short_name;
 
@@ -186,8 +186,7 @@ impl<'a> Listing<'a> {
             writer.words("", 2, &format!("{} {have} {what}", count(self.unresolved())));
         }
         if image.left_over > 0 {
-            let bytes = if image.left_over == 1 { "1 byte".to_string() } else { format!("{} bytes", exact_count(image.left_over, glyphs)) };
-            writer.words("", 2, &format!("{bytes} of text in no function: constants among code, or code that was not found"));
+            writer.words("", 2, &left_over(image.left_over, glyphs));
         }
         writer.blank();
     }
@@ -207,4 +206,10 @@ fn compare(one: &[Cell<'_>], other: &[Cell<'_>], order: Order) -> Ordering {
 /// A field of a CSV document.
 fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_string() }
+}
+
+/// How much of the text is in no function, in words.
+pub(crate) fn left_over(bytes: u64, glyphs: &Glyphs) -> String {
+    let bytes = if bytes == 1 { "1 byte".to_string() } else { format!("{} bytes", exact_count(bytes, glyphs)) };
+    format!("{bytes} of text in no function: constants among code, or code that was not found")
 }
