@@ -28,6 +28,7 @@ pub(super) fn uneven(
     let mut seen: Vec<Option<Row>> = vec![None; regions.len()];
     let mut faults = Vec::new();
     let mut open = Vec::new();
+    let calls_others = !is_leaf(body);
     for one in placed.iter_mut().filter(|one| one.place.is_mid_body) {
         let row = rows.row_at(one.at).lowered_by(one.place.raised);
         let Some(first) = seen.get_mut(one.region as usize) else { continue };
@@ -37,7 +38,7 @@ pub(super) fn uneven(
             faults.push((loop_of(scope), SiteReason::Unwind));
         } else if first.is_some_and(|first| first != row) {
             faults.push((loop_of(scope), SiteReason::StackPointer));
-        } else if !is_leaf(body) && !one.place.has_frame && one.place.level > MOST_OPEN_REGIONS_WITHOUT_FRAME {
+        } else if calls_others && !one.place.has_frame && one.place.level > MOST_OPEN_REGIONS_WITHOUT_FRAME {
             faults.push((loop_of(scope), SiteReason::DepthWithoutFrame));
         } else if let (None, Row::Elsewhere | Row::Unknown, Scope::Loop(number) | Scope::Iteration(number)) = (*first, row, scope) {
             open.push(number);
