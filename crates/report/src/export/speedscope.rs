@@ -91,7 +91,12 @@ impl Frames {
 pub(super) fn write(run: &Run, results: &Results<'_>, sheet: &Sheet<'_>) -> String {
     let mut frames = Frames::default();
     let processes = &results.profile.processes;
-    let mut profiles = vec![frames.profile(format!("all {} processes (sum, no time axis)", processes.len()), sheet)];
+    let all = if processes.len() == 1 {
+        "the process (no time axis)".to_string()
+    } else {
+        format!("all {} processes (sum, no time axis)", processes.len())
+    };
+    let mut profiles = vec![frames.profile(all, sheet)];
     let shown = processes.len().min(MOST_PROCESSES);
     for (index, process) in processes.iter().enumerate().take(shown) {
         let (name, threads) = (process_label(process), threads_of(results, index));

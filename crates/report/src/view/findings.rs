@@ -123,7 +123,7 @@ impl Words<'_> {
                 ("F-wait-late-arrival", format!("{what}{}", self.because(awaited, cause)), self.attempt(awaited, cause))
             }
             FindingKind::LateArrival { waiting, awaited, cause } => {
-                let what = self.in_turn(waiting);
+                let what = self.in_turn(waiting, self.name(finding.region));
                 let attempt = self.attempt(awaited, cause).or_else(|| Some("fewer of these calls, or non-blocking ones".to_string()));
                 ("F-wait-in-turn", format!("{what}{}", self.because(awaited, cause)), attempt)
             }
@@ -227,8 +227,11 @@ impl Words<'_> {
         }
     }
 
-    fn in_turn(&self, waiting: &[u32]) -> String {
+    fn in_turn(&self, waiting: &[u32], operation: &str) -> String {
         match waiting {
+            _ if operation.starts_with("MPI_Win_lock") => {
+                format!("{} {} until others let go of the window", self.ranks(waiting), verb(waiting, "wait"))
+            }
             [_] => format!("{} waits until the last of the others arrives", self.ranks(waiting)),
             _ => format!("{} wait in turn until the last one arrives", self.ranks(waiting)),
         }
@@ -580,7 +583,8 @@ mod tests {
     fn one_rank_alone_does_not_wait_in_turn() {
         let (profile, run) = (Profile::default(), Run::default());
         let words = Words { profile: &profile, run: &run, page: None, glyphs: &Glyphs::UNICODE };
-        assert_eq!(words.in_turn(&[0]), "rank 0 waits until the last of the others arrives");
-        assert_eq!(words.in_turn(&[0, 1, 2]), "ranks 0–2 wait in turn until the last one arrives");
+        assert_eq!(words.in_turn(&[0], "MPI_Barrier"), "rank 0 waits until the last of the others arrives");
+        assert_eq!(words.in_turn(&[0, 1, 2], "MPI_Barrier"), "ranks 0–2 wait in turn until the last one arrives");
+        assert_eq!(words.in_turn(&[0], "MPI_Win_lock"), "rank 0 waits until others let go of the window");
     }
 }
