@@ -614,6 +614,25 @@ fn ranks_without_a_processor_explain_no_more_waiting_than_they_had_none() {
 }
 
 #[test]
+fn who_has_nothing_to_do_has_not_worked_though_threads_share_processors() {
+    // Rank 1 has twice the work, in two threads each; all of them queue for half of it. The second thread of rank 0 then does nothing.
+    let mut profile = ranks_with(2, |rank| if rank == 1 { (2.0, 0.0, None) } else { (1.0, 1.0, None) });
+    for (rank, work) in [(0, 1.0), (1, 2.0)] {
+        let mut second = profile.locations[rank].clone();
+        second.thread = 1;
+        second.nodes.truncate(2);
+        second.nodes[0].exclusive = ((2.0 - work) * 1e9) as i64;
+        profile.locations[rank].queued_s = Some(0.5 * work);
+        second.queued_s = Some(0.55 * work);
+        profile.locations.push(second);
+    }
+    let found = all_findings(&profile);
+    let late = found.iter().find(|finding| matches!(finding.kind, FindingKind::LateArrival { .. }));
+    let late = late.unwrap_or_else(|| panic!("{found:?}"));
+    assert_eq!((late.certainty, (late.seconds.value * 1e3).round()), (Certainty::Sure, 500.0), "all had a processor for half of their work");
+}
+
+#[test]
 fn too_little_time_without_a_processor_is_not_told() {
     let is_told = |queued_s| {
         let mut profile = ranks_with(2, |_| (0.04, 0.0, None));

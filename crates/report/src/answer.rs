@@ -53,7 +53,7 @@ fn label(profile: &Profile, answer: &Answer, row: &Row) -> String {
     match &row.who {
         Who::All => match row.region {
             Some(region) => region_label(profile, region),
-            None if answer.rows.len() > 1 => "all together".to_string(),
+            None if answer.rows.len() > 1 || answer.left_out > 0 => "all together".to_string(),
             None => answer.about.clone(),
         },
         Who::Region(region) => region_label(profile, *region),

@@ -39,7 +39,7 @@ const CHOSEN: Style = Style::new().add_modifier(Modifier::REVERSED);
 const HELP: [(&str, &str); 12] = [
     ("1 2 3 4", "regions, ranks, messages, call paths"),
     ("↑ ↓", "move; PgUp PgDn Home End"),
-    ("Enter", "from a region to its heaviest path; shows and hides what a path calls"),
+    ("Enter", "to the heaviest path of a region; shows, hides what a path calls"),
     ("← →", "hide, show what a path calls"),
     ("u Esc", "to the caller, then to the regions"),
     ("l", "opens the path that takes longest from here"),

@@ -41,7 +41,9 @@ impl Shortage {
         for (node, figures) in location.nodes.iter().zip(&figures.nodes) {
             let region = profile.region_of(node);
             if region.kind != RegionKind::Mpi {
-                outside_s += figures.measured_exclusive_s;
+                // Where another thread than the first is in nothing that is known, it may have nothing to do.
+                let is_idle = region.kind == RegionKind::Program && location.thread > 0;
+                outside_s += if is_idle { 0.0 } else { figures.measured_exclusive_s };
                 continue;
             }
             unsure_s += figures.measured_exclusive_s.max(0.0).min(BETWEEN_ANSWERS_S * node.on_calls as f64);
