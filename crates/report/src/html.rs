@@ -81,13 +81,17 @@ pub fn script() -> String {
     script
 }
 
-/// Files of regions whose lines are worth carrying, those that take most time first.
+/// Files of regions whose lines are worth carrying: those that take most time themselves first, and behind them those that do with what they call.
 #[must_use]
 pub fn wanted_sources(results: &Results<'_>) -> Vec<String> {
     let whole = Whole::of(results);
+    let all: f64 = whole.totals.iter().map(|total| total.exclusive.value.max(0.0)).sum();
+    let itself = region_rows(results, &whole).into_iter().filter(|row| row.share >= data::LEAST_SHARE_WITH_SOURCE).map(|row| row.region);
+    let mut with_others: Vec<_> = whole.totals.iter().filter(|total| total.inclusive.value >= data::LEAST_SHARE_WITH_SOURCE * all).collect();
+    with_others.sort_by(|one, other| other.inclusive.value.total_cmp(&one.inclusive.value));
     let mut files: Vec<String> = Vec::new();
-    for row in region_rows(results, &whole).iter().filter(|row| row.share >= data::LEAST_SHARE_WITH_SOURCE) {
-        let file = &results.profile.regions[row.region].file;
+    for region in itself.chain(with_others.into_iter().map(|total| total.region.0)) {
+        let file = &results.profile.regions[region].file;
         if !file.is_empty() && !files.contains(file) {
             files.push(file.clone());
         }

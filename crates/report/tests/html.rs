@@ -164,6 +164,11 @@ fn runs_that_failed_say_so_first() {
 fn sources_are_wanted_of_regions_that_take_time() {
     let profile = master_and_worker();
     assert_eq!(wanted_sources(&Results::new(&profile, Mode::Parallel)), ["/home/user/pi.c"]);
+    // Of what calls others, also where it takes no time itself.
+    let mut profile = master_and_worker();
+    profile.regions[1].file = "/home/user/main.c".into();
+    profile.locations.iter_mut().for_each(|location| location.nodes[1].exclusive = 0);
+    assert_eq!(wanted_sources(&Results::new(&profile, Mode::Parallel)), ["/home/user/pi.c", "/home/user/main.c"]);
 }
 
 #[test]
