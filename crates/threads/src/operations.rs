@@ -49,6 +49,11 @@ pub(crate) fn region(operation: Operation) -> Option<RegionId> {
     Some(IdBase(u32::try_from(base).ok()?).region(operation as u32))
 }
 
+/// Gives the operations their ids before there are threads that might need them at once.
+pub(crate) fn make_known() {
+    let _ = region(Operation::Join);
+}
+
 fn register() -> Option<IdBase> {
     let region = |name: &&str| Region { kind: RegionKind::Threads, name: (*name).to_string(), ..Region::default() };
     let regions = NAMES.iter().map(region).collect();

@@ -4,6 +4,7 @@
 //! program's: nothing of ours is on the stack of the thread.
 
 use crate::join;
+use crate::operations;
 use crate::real::Real;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
@@ -53,6 +54,7 @@ unsafe extern "C" fn pthread_create(thread: *mut libc::pthread_t, attributes: *c
         return unsafe { create(thread, attributes, routine, argument) };
     };
     join::make_key();
+    operations::make_known();
     // SAFETY: the program's arguments, but for what is started: a routine that takes what a thread begins with.
     let result = unsafe { create(thread, attributes, begin as unsafe extern "C" fn() as usize, core::ptr::from_ref(birth).addr()) };
     if result != 0 {
