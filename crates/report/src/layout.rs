@@ -52,6 +52,8 @@ pub struct Glyphs {
     pub(crate) ellipsis: &'static str,
     pub(crate) dagger: &'static str,
     pub(crate) about: &'static str,
+    /// In front of a number that may be more.
+    pub(crate) at_least: &'static str,
     pub(crate) dot: &'static str,
     pub(crate) times: &'static str,
     pub(crate) unknown: &'static str,
@@ -72,6 +74,7 @@ impl Glyphs {
         ellipsis: "…",
         dagger: "†",
         about: "≈\u{2009}",
+        at_least: "≥\u{2009}",
         dot: "·",
         times: "×",
         unknown: "–",
@@ -80,7 +83,7 @@ impl Glyphs {
         bar: &['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'],
     };
     /// On a page, where lines end wherever they may: never between a number and its unit.
-    pub(crate) const PAGE: Self = Self { thin_space: "\u{202f}", about: "≈\u{202f}", ..Self::UNICODE };
+    pub(crate) const PAGE: Self = Self { thin_space: "\u{202f}", about: "≈\u{202f}", at_least: "≥\u{202f}", ..Self::UNICODE };
     /// Where they cannot.
     pub const ASCII: Self = Self {
         plus_minus: "+/-",
@@ -90,6 +93,7 @@ impl Glyphs {
         ellipsis: "...",
         dagger: "(!)",
         about: "~",
+        at_least: ">=",
         dot: "|",
         times: "x",
         unknown: "-",

@@ -300,7 +300,7 @@ impl Text<'_> {
             columns.push(Column::new(how, Align::Point, 0, cells(&|row| unit.figure(&row.shown, glyphs))));
         }
         columns.push(Column::new("share", Align::Right, 1, cells(&|row| share(row.share, glyphs))));
-        columns.push(Column::new("calls", Align::Right, 3, cells(&|row| count(row.calls, glyphs))));
+        columns.push(Column::new("calls", Align::Right, 3, cells(&|row| row.calls_in_words(glyphs))));
         if shown.iter().any(|row| row.waiting_s != 0.0) {
             let waiting = |row: &RegionRow| unit.plain(row.waiting_s, glyphs);
             columns.push(Column::new("waiting", Align::Point, 5, cells(&waiting)));

@@ -247,6 +247,16 @@ fn where_most_regions_are_not_trusted_it_is_said_what_those_take_that_are() {
 }
 
 #[test]
+fn calls_of_what_was_off_are_at_least_so_many() {
+    let mut profile = alone_and_lossy();
+    let shown = |profile: &Profile| words(&run(), &Results::new(profile, Mode::Parallel));
+    assert!(!shown(&profile).contains('≥'));
+    let inside = profile.locations[0].nodes[2].region;
+    profile.processes[0].switches.push(Switch { region: inside, off: true, why: None, at_s: 0.1, calls: 5000, period_s: None });
+    assert!(shown(&profile).contains("% ≥ 5000"), "{}", shown(&profile));
+}
+
+#[test]
 fn waiting_that_is_too_uncertain_for_a_finding_is_not_said_to_be_none() {
     let mut profile = master_and_worker();
     for location in &mut profile.locations {

@@ -118,6 +118,7 @@ mod tests {
             shown: Figure::exact(1.0),
             share: 0.0,
             calls: 1,
+            calls_exact: true,
             waiting_s: 0.0,
             slowest: None,
         };

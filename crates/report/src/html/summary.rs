@@ -8,7 +8,7 @@ use super::markup::{TABLE_END, escape, name, table, with_code};
 use super::parts::{GLYPHS, Parts};
 use super::ranks;
 use crate::layout::Page;
-use crate::number::{Column, change, count, exact_count, figure_and_time, more, share, time_with_unit};
+use crate::number::{Column, change, exact_count, figure_and_time, more, share, time_with_unit};
 use crate::run::Exit;
 use crate::text::{trust_words, what_times_are};
 use crate::view::{
@@ -183,7 +183,7 @@ fn regions(html: &mut String, parts: &Parts<'_>) {
             share(row.share, GLYPHS),
             100.0 - 100.0 * row.share.clamp(0.0, 1.0),
             100.0 * row.share.clamp(0.0, 1.0),
-            count(row.calls, GLYPHS)
+            row.calls_in_words(GLYPHS)
         );
         if has_waiting {
             let _ = write!(html, "<td class=\"further\" data-of=\"wait\">{}</td>", unit.plain(row.waiting_s, GLYPHS));

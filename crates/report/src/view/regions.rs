@@ -5,6 +5,8 @@ use tare_compensate::whole::{Among, RegionTotal};
 use tare_profile::Process;
 
 use super::{Size, Whole, place};
+use crate::layout::Glyphs;
+use crate::number::count;
 use crate::run::Results;
 
 /// A row of the table of regions: means over the ranks.
@@ -20,9 +22,18 @@ pub(crate) struct RegionRow {
     /// Of the time of all locations.
     pub(crate) share: f64,
     pub(crate) calls: u64,
+    /// All of them were counted.
+    pub(crate) calls_exact: bool,
     pub(crate) waiting_s: f64,
     /// The rank with the largest exclusive time, and by what part it is above the mean.
     pub(crate) slowest: Option<(u32, f64)>,
+}
+
+impl RegionRow {
+    /// Its calls: at least so many, where it was off for some time.
+    pub(crate) fn calls_in_words(&self, glyphs: &Glyphs) -> String {
+        format!("{}{}", if self.calls_exact { "" } else { glyphs.at_least }, count(self.calls, glyphs))
+    }
 }
 
 /// Regions by exclusive time, those that take most first; times are means over the ranks.
@@ -42,6 +53,7 @@ pub(crate) fn region_rows(results: &Results<'_>, whole: &Whole) -> Vec<RegionRow
             shown: total.exclusive.divided(ranks),
             share: if all > 0.0 { total.exclusive.value / all } else { 0.0 },
             calls: total.calls,
+            calls_exact: total.calls_exact,
             waiting_s: total.wait_s / ranks,
             slowest: slowest(processes, &with_rank, total),
         }
