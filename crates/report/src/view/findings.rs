@@ -1,6 +1,7 @@
 //! Findings in words: what, where, how much, how sure, what to try.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use tare_compensate::Figure;
 use tare_compensate::whole::{Cause, Certainty, Finding, FindingKind, LEAST_PART, Shortage};
@@ -179,6 +180,7 @@ impl Words<'_> {
             at: match &finding.kind {
                 FindingKind::NoProcessor { .. } => "Processors".to_string(),
                 FindingKind::Asleep { .. } => "Sleep".to_string(),
+                FindingKind::Threads { .. } => self.at_team(finding.region, finding.caller),
                 _ => self.at(finding.region, finding.caller),
             },
             is_begin: finding
@@ -214,6 +216,21 @@ impl Words<'_> {
         match caller {
             Some(caller) => format!("{} in {}", self.told(region), self.placed(caller)),
             None => self.placed(region),
+        }
+    }
+
+    /// The same of a parallel region, by what its threads run: what calls it may be another function than the one it stands in, which ended with that call.
+    fn at_team(&self, region: RegionIndex, caller: Option<RegionIndex>) -> String {
+        let mut outlined = BTreeSet::new();
+        for location in &self.profile.locations {
+            let region_of = |node: usize| location.nodes[node].region;
+            let is_here = |node: usize| region_of(node) == region && location.nodes[node].parent.map(region_of) == caller;
+            outlined.extend(location.nodes.iter().filter(|node| node.parent.is_some_and(is_here)).map(|node| node.region));
+        }
+        outlined.retain(|&one| is_outlined(self.name(one)));
+        match outlined.into_iter().collect::<Vec<_>>()[..] {
+            [one] => format!("{} of {}", self.told(region), self.placed(one)),
+            _ => self.at(region, caller),
         }
     }
 
@@ -432,6 +449,11 @@ pub(crate) fn no_finding(run: &Run, results: &Results<'_>, whole: &Whole, page: 
     }
 }
 
+/// Whether a compiler made a function of this name of a parallel region: GCC, Clang.
+fn is_outlined(name: &str) -> bool {
+    name.contains("._omp_fn.") || name.contains(".omp_outlined")
+}
+
 fn verb(subjects: &[u32], verb: &str) -> String {
     if subjects.len() == 1 { format!("{verb}s") } else { verb.to_string() }
 }
@@ -577,6 +599,28 @@ mod tests {
         let (_, what, attempt) = words.lock("contended pthread_mutex_lock", 1, 1, (1, 0.5));
         assert_eq!(what.replace('\u{a0}', " "), "a thread waits until another thread lets go of the lock, once, for 500 ms");
         assert!(attempt.expect("something to try").contains("several locks"));
+    }
+
+    #[test]
+    fn a_parallel_region_is_named_by_what_its_threads_run() {
+        let function = |name: &str, line| tare_profile::Region {
+            line,
+            file: "/src/uneven.c".into(),
+            ..tare_profile::Region::named(RegionKind::Function, name, "a")
+        };
+        let mut profile = Profile::default();
+        profile.regions =
+            vec![function("main", 9), tare_profile::Region::named(RegionKind::Threads, "omp parallel", "threads"), function("triangle._omp_fn.0", 6)];
+        let node = |region, parent| tare_profile::Node { region: RegionIndex(region), parent, ..tare_profile::Node::default() };
+        profile.locations =
+            vec![tare_profile::Location { nodes: vec![node(0, None), node(1, Some(0)), node(2, Some(1))], ..tare_profile::Location::default() }];
+        let at = |profile: &Profile| {
+            let words = Words { profile, run: &Run::default(), page: None, glyphs: &Glyphs::UNICODE };
+            words.at_team(RegionIndex(1), Some(RegionIndex(0)))
+        };
+        assert_eq!(at(&profile), "omp parallel of triangle._omp_fn.0 (uneven.c:6)");
+        profile.locations[0].nodes.pop();
+        assert_eq!(at(&profile), "omp parallel in main (uneven.c:9)");
     }
 
     #[test]
