@@ -178,6 +178,34 @@ fn ranks_that_sleep_are_named_and_the_run_is_no_shorter_than_any_of_its_ranks() 
 }
 
 #[test]
+fn what_calls_the_cause_is_named_where_it_is_alike_elsewhere() {
+    let cause_with = |in_solve: [f64; 2]| {
+        let mut profile = ranks_with(2, |rank| if rank == 1 { (0.0, 0.0, None) } else { (0.0, 1.0, None) });
+        for name in ["assemble", "solve", "kernel"] {
+            profile.regions.push(tare_profile::Region { name: name.into(), ..profile.regions[1].clone() });
+        }
+        for (rank, location) in profile.locations.iter_mut().enumerate() {
+            let node = |region, parent, seconds: f64| tare_profile::Node {
+                region: RegionIndex(region),
+                parent: Some(parent),
+                on_calls: 1,
+                exclusive: (seconds * 1e9) as i64,
+                ..tare_profile::Node::default()
+            };
+            location.nodes.extend([node(3, 1, 0.0), node(4, 1, 0.0), node(5, 3, [1.0, 2.0][rank]), node(5, 4, in_solve[rank])]);
+        }
+        let found = all_findings(&profile);
+        let Some(FindingKind::LateArrival { cause: Some(cause), .. }) = found.first().map(|finding| finding.kind.clone()) else {
+            panic!("{found:?}")
+        };
+        assert_eq!(cause.region, RegionIndex(5));
+        (cause.caller, (cause.ahead * 100.0).round())
+    };
+    assert_eq!(cause_with([1.0, 1.0]), (Some(RegionIndex(3)), 100.0), "twice as long in what assemble calls");
+    assert_eq!(cause_with([1.0, 2.0]), (None, 100.0), "in both");
+}
+
+#[test]
 fn who_comes_last_to_a_collective_may_come_from_another_function() {
     let mut profile = ranks_with(2, |rank| if rank == 1 { (2.0, 0.0, None) } else { (1.0, 1.0, None) });
     profile.regions.push(tare_profile::Region { name: "worker".into(), ..profile.regions[1].clone() });

@@ -7,7 +7,7 @@
 //!
 //! Threads of a team are compared with one another in the same way, within what the team does together.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use tare_profile::{Profile, RegionIndex, RegionKind};
 
@@ -18,6 +18,8 @@ use crate::whole::waits::open_region;
 
 /// A region is called the cause if it explains at least this part of the waiting.
 const EXPLAINS: f64 = 0.3;
+/// A caller of the cause is named if the cause's other calls make those that are late later, or earlier, by this part of that at most.
+const ELSEWHERE: f64 = 0.2;
 
 /// A region in which some ranks, or threads of teams, spend more time than the others: those for which others wait; where no few ranks are waited for,
 /// those that come later than all others.
@@ -29,6 +31,8 @@ pub struct Cause {
     pub region: RegionIndex,
     /// Within which region, where the cause is only what is called there, directly or not.
     pub within: Option<RegionIndex>,
+    /// What calls it where they do, where it is called from elsewhere as well and that is alike.
+    pub caller: Option<RegionIndex>,
     /// By what part of the others' time; infinite where the others spend none.
     pub ahead: f64,
     /// What part of the waiting that makes up, at most all of it.
@@ -139,12 +143,29 @@ impl Search<'_> {
             return None;
         }
         let of_region = |path: &usize| self.tree.paths[*path].region == region;
-        let (more, rest) = (0..self.tree.paths.len())
-            .filter(|path| inside(path) && of_region(path))
-            .fold((0.0, 0.0), |sum, path| (sum.0 + excess.own[path], sum.1 + excess.rest[path]));
+        let (caller, more, rest) = self.by_caller(region, (0..self.tree.paths.len()).filter(|path| inside(path) && of_region(path)), excess);
         let is_elsewhere = (0..self.tree.paths.len()).any(|path| of_region(&path) && !inside(&path));
-        let within = scopes.names[scope].filter(|within| is_elsewhere && *within != region);
-        Some(Cause { late: excess.late.to_vec(), region, within, ahead: if rest > 0.0 { more / rest } else { f64::INFINITY }, explains })
+        let within = scopes.names[scope].filter(|within| is_elsewhere && *within != region && Some(*within) != caller);
+        let ahead = if rest > 0.0 { more / rest } else { f64::INFINITY };
+        Some(Cause { late: excess.late.to_vec(), region, within, caller, ahead, explains })
+    }
+
+    /// What late peers spend more on paths of a region, and what the others spend there: by what calls it, where it is called from several and
+    /// hardly any of that lies elsewhere, or of all.
+    fn by_caller(&self, region: RegionIndex, paths: impl Iterator<Item = usize>, excess: &Excess<'_>) -> (Option<RegionIndex>, f64, f64) {
+        let mut of_callers: BTreeMap<Option<RegionIndex>, (f64, f64)> = BTreeMap::new();
+        for path in paths {
+            let above = std::iter::successors(self.tree.paths[path].parent, |&above| self.tree.paths[above].parent);
+            let caller = above.map(|above| self.tree.paths[above].region).find(|&above| above != region);
+            let sums = of_callers.entry(caller).or_default();
+            *sums = (sums.0 + excess.own[path], sums.1 + excess.rest[path]);
+        }
+        let (more, rest) = of_callers.values().fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        let most = of_callers.iter().max_by(|one, other| one.1.0.total_cmp(&other.1.0)).filter(|_| of_callers.len() > 1);
+        match most {
+            Some((&caller, of_caller)) if (more - of_caller.0).abs() <= ELSEWHERE * of_caller.0 => (caller, of_caller.0, of_caller.1),
+            _ => (None, more, rest),
+        }
     }
 
     fn is_work(&self, path: usize) -> bool {

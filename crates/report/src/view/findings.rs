@@ -269,7 +269,8 @@ impl Words<'_> {
         };
         let within = cause.within.map(|within| format!(" within {}", self.told(within))).unwrap_or_default();
         let part = if cause.explains < MOST { format!(", {} of that waiting", share(cause.explains, self.glyphs)) } else { String::new() };
-        format!("{who} {spends} {by} in {}{within}{part}", self.placed(cause.region))
+        let caller = cause.caller.map(|caller| format!(", called by {}", self.told(caller))).unwrap_or_default();
+        format!("{who} {spends} {by} in {}{caller}{within}{part}", self.placed(cause.region))
     }
 
     /// Whether loops were asked for.
@@ -297,7 +298,9 @@ impl Words<'_> {
 
     /// What those that are late, in words, may give away.
     fn moved(&self, cause: &Cause, late: &str) -> String {
-        format!("move part of `{}` from {late} to others", self.told(cause.region))
+        // All of a program is no place to change.
+        let what = cause.caller.filter(|caller| self.name(*caller) != MAIN).unwrap_or(cause.region);
+        format!("move part of `{}` from {late} to others", self.told(what))
     }
 
     fn cut_off(&self, ranks: &[u32], longest: f64) -> (&'static str, String, Option<String>) {
