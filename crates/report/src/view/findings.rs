@@ -611,12 +611,14 @@ mod tests {
             file: "/src/uneven.c".into(),
             ..tare_profile::Region::named(RegionKind::Function, name, "a")
         };
-        let mut profile = Profile::default();
-        profile.regions =
-            vec![function("main", 9), tare_profile::Region::named(RegionKind::Threads, "omp parallel", "threads"), function("triangle._omp_fn.0", 6)];
         let node = |region, parent| tare_profile::Node { region: RegionIndex(region), parent, ..tare_profile::Node::default() };
-        profile.locations =
-            vec![tare_profile::Location { nodes: vec![node(0, None), node(1, Some(0)), node(2, Some(1))], ..tare_profile::Location::default() }];
+        let nodes = vec![node(0, None), node(1, Some(0)), node(2, Some(1))];
+        let parallel = tare_profile::Region::named(RegionKind::Threads, "omp parallel", "threads");
+        let mut profile = Profile {
+            regions: vec![function("main", 9), parallel, function("triangle._omp_fn.0", 6)],
+            locations: vec![tare_profile::Location { nodes, ..tare_profile::Location::default() }],
+            ..Profile::default()
+        };
         let at = |profile: &Profile| {
             let words = Words { profile, run: &Run::default(), page: None, glyphs: &Glyphs::UNICODE };
             words.at_team(RegionIndex(1), Some(RegionIndex(0)))
