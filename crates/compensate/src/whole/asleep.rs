@@ -6,8 +6,7 @@
 use tare_profile::{Location, Profile, RegionKind};
 
 use crate::Compensated;
-use crate::figure::Figure;
-use crate::whole::finding::{Certainty, Finding, FindingKind};
+use crate::whole::finding::{Certainty, Finding, FindingKind, figure};
 use crate::whole::peers::Peers;
 use crate::whole::shortage::BETWEEN_ANSWERS_S;
 
@@ -38,7 +37,7 @@ pub(super) fn finding(profile: &Profile, compensated: &Compensated, ranks: &Peer
         return None;
     }
     let won = sleeps.iter().map(|one| one.asleep_s + one.waited_s).fold(longest.asleep_s, f64::min);
-    let seconds = Figure { value: won, low: (won - BETWEEN_ANSWERS_S).max(0.0), high: won + BETWEEN_ANSWERS_S, mark: None };
+    let seconds = figure(won, BETWEEN_ANSWERS_S, BETWEEN_ANSWERS_S);
     let certainty = Certainty::of(won, won - seconds.low).filter(|_| won >= LEAST_SLEEP * time)?;
     let mut named: Vec<u32> = sleeps.iter().filter(|one| one.asleep_s >= 0.5 * longest.asleep_s).filter_map(|one| one.rank).collect();
     named.sort_unstable();

@@ -348,11 +348,8 @@ impl Words<'_> {
         let waits = if ranks.len() > 1 { "wait" } else { "waits" };
         let what =
             format!("{who} {waits} for files, timers or other processes, for {up_to}{} of {}{outside_mpi}{files}", time(longest), time(outside));
-        let attempt = match in_files {
-            Some(_) => None,
-            None => Some("`tare profile --metrics io-time,io-calls` tells whether it is files, and which".to_string()),
-        };
-        ("F-asleep", what, attempt)
+        let attempt = "`tare profile --metrics io-time,io-calls` tells whether it is files, and which";
+        ("F-asleep", what, in_files.is_none().then(|| attempt.to_string()))
     }
 
     fn threads(
