@@ -12,6 +12,7 @@ use crate::graph_file::{self, region_capacity};
 use crate::local::Local;
 use crate::state::ThreadState;
 use crate::sys;
+use crate::valgrind;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use tare_format::graph::{ARENA, MAX_LOCATIONS};
@@ -121,6 +122,7 @@ impl Kit {
     fn make() -> Option<&'static Self> {
         let edges = Edges::first_table()?;
         let slow_stack = sys::map_memory(SLOW_STACK).ok()?;
+        valgrind::register_stack(slow_stack, SLOW_STACK);
         let cache = sys::map_memory(cache_length() + size_of::<Self>()).ok()?;
         // SAFETY: the mapping is longer than the cache.
         let place = unsafe { cache.add(cache_length()) };

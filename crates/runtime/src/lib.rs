@@ -61,6 +61,7 @@ mod thread;
 mod throttle;
 mod unwritten;
 pub mod user;
+mod valgrind;
 mod vectors;
 mod watcher;
 pub mod wrapper;
