@@ -7,14 +7,14 @@ use tare_image::Image;
 
 use crate::decode::{RawFlow, is_padding};
 use crate::fragments::Fragment;
-use crate::noreturn::is_noreturn_name;
+use crate::noreturn::import_never_returns;
 use crate::through::Recent;
 
-/// Whether control goes on behind an instruction; imports that never return are known by their names.
+/// Whether control goes on behind an instruction; imports that never return are known by their names and versions.
 pub(crate) fn falls_through(image: &Image<'_>, flow: RawFlow) -> bool {
     match flow {
         RawFlow::Jump(_) | RawFlow::IndirectJump | RawFlow::Return | RawFlow::Stop => false,
-        RawFlow::Call(target) => !image.plt_at(target).and_then(|entry| entry.name).is_some_and(is_noreturn_name),
+        RawFlow::Call(target) => !image.plt_at(target).and_then(|entry| entry.name).is_some_and(|name| import_never_returns(image, name)),
         _ => true,
     }
 }

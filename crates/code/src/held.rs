@@ -114,7 +114,9 @@ impl Asked<'_> {
             return;
         }
         let ranges: Vec<Range<u64>> = self.fragments.iter().map(|one| one.range.clone()).collect();
-        let mut stretch = Stretch::decode(image, &ranges, |call| !names::called_import(image, call).is_some_and(noreturn::is_noreturn_name));
+        let mut stretch = Stretch::decode(image, &ranges, |call| {
+            !names::called_import(image, call).is_some_and(|name| noreturn::import_never_returns(image, name))
+        });
         self.tables.iter().for_each(|table| stretch.connect(&table.jumps, &table.targets));
         let mut ways = Ways::new(image, &stretch, &self.entries);
         self.fragments.iter().for_each(|one| ways.add_landing_pads(one));

@@ -93,7 +93,7 @@ pub use liveness::{CALLER_SAVED, Liveness};
 pub use loops::{Loop, Loops, Members};
 pub use metrics::{Metrics, Source};
 use noreturn::Never;
-pub use noreturn::is_noreturn_name;
+pub use noreturn::import_never_returns;
 pub use parallel::{Threads, join};
 pub use program::{Body, Flow, FoundBy, Function, Instruction, JumpTable, Operand, Refusal, TableForm};
 use quick::QuickMap;

@@ -18,7 +18,7 @@ use crate::sweep::Sweep;
 use crate::{behind_start, owners};
 
 /// Functions of the usual libraries that never return.
-const NAMES: [&str; 58] = [
+const NAMES: [&str; 62] = [
     "_Exit",
     "_Unwind_Resume",
     "_Unwind_Resume_or_Rethrow",
@@ -62,11 +62,15 @@ const NAMES: [&str; 58] = [
     "__libc_fatal",
     "__libc_start_main",
     "__longjmp_chk",
+    "__pthread_unwind_next",
     "__stack_chk_fail",
     "_exit",
     "_gfortran_abort",
     "_gfortran_error_stop_numeric",
     "_gfortran_error_stop_string",
+    "_gfortran_exit_i4",
+    "_gfortran_exit_i8",
+    "_gfortran_os_error",
     "_gfortran_os_error_at",
     "_gfortran_runtime_error",
     "_gfortran_runtime_error_at",
@@ -79,33 +83,19 @@ const NAMES: [&str; 58] = [
     "siglongjmp",
 ];
 
-/// More of them, that are seldom met.
-const MORE_NAMES: [&str; 16] = [
-    "__pthread_exit",
-    "__pthread_unwind_next",
-    "_exit_group",
-    "_gfortran_exit_i4",
-    "_gfortran_exit_i8",
-    "_gfortran_os_error",
-    "err",
-    "errx",
-    "obstack_alloc_failed_handler",
-    "pthread_exit",
-    "quick_exit",
-    "thrd_exit",
-    "verr",
-    "verrx",
-    "xalloc_die",
-    "MPI_Abort",
-];
+/// More of them, which a program may have for itself, and there they may return: what is meant is the C library's alone.
+const OF_C_LIBRARY: [&str; 8] = ["__pthread_exit", "err", "errx", "pthread_exit", "quick_exit", "thrd_exit", "verr", "verrx"];
 
-/// Whether functions of this name do not return, whatever they are called with.
+/// Whether a function that an image imports does not return, whatever it is called with.
 #[must_use]
-pub fn is_noreturn_name(name: &str) -> bool {
-    NAMES.contains(&name) || MORE_NAMES.contains(&name)
+pub fn import_never_returns(image: &Image<'_>, name: &str) -> bool {
+    let is_of_c_library = || image.import_version(name).is_some_and(|version| version.starts_with("GLIBC_"));
+    // No MPI library gives its functions versions.
+    let is_of_mpi = || image.needed().iter().any(|path| path.rsplit('/').next().is_some_and(|library| library.starts_with("libmpi")));
+    ends_by_name(name) || OF_C_LIBRARY.contains(&name) && is_of_c_library() || name == "MPI_Abort" && is_of_mpi()
 }
 
-/// Whether a function of this name in the image itself does not return: of [`MORE_NAMES`] programs may have their own that do.
+/// Whether a function of this name does not return wherever it stands.
 pub(crate) fn ends_by_name(name: &str) -> bool {
     NAMES.contains(&name)
 }
@@ -209,8 +199,8 @@ fn callers(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, owners: &[us
 }
 
 fn by_name(image: &Image<'_>, units: &[Unit<'_>]) -> Never {
-    let plt = || image.plt().iter().filter(|entry| entry.name.is_some_and(is_noreturn_name));
-    let relocated = image.relocations().iter().filter(|one| image.name_in_slot(one.address).is_some_and(is_noreturn_name));
+    let plt = || image.plt().iter().filter(|entry| entry.name.is_some_and(|name| import_never_returns(image, name)));
+    let relocated = image.relocations().iter().filter(|one| image.name_in_slot(one.address).is_some_and(|name| import_never_returns(image, name)));
     let mut slots: Vec<u64> = relocated.map(|one| one.address).chain(plt().map(|entry| entry.slot)).collect();
     slots.sort_unstable();
     slots.dedup();

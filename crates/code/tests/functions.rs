@@ -195,6 +195,40 @@ fn functions_that_never_return_are_known_through_their_callers() {
     }
 }
 
+/// What a library of the program's own calls `err` may return; the C library's does not, nor does any MPI library's `MPI_Abort`.
+#[test]
+fn names_alone_do_not_tell_which_imports_come_back() {
+    let shop = Workshop::new();
+    let source = r#"
+        #include <stddef.h>
+        #define KEEP __attribute__((noinline, noclone, noipa))
+        extern void err(int, const char *, ...); extern void quick_exit(int); extern void MPI_Abort(int, int); extern void exit(int);
+        KEEP void fails(int n) { err(n, "fails"); }
+        KEEP void leaves(int n) { quick_exit(n); }
+        KEEP void aborts(int n) { MPI_Abort(n, 1); }
+        KEEP void exits(int n) { exit(n); }
+        int main(int c, char **v) { for (int i = 1; i < c; i++) { fails(c); leaves(c); aborts(c); } if (c > 9) exits(c); return v == NULL; }
+    "#;
+    let own = "void err(int n, const char *text, ...) { } void quick_exit(int n) { } void MPI_Abort(int a, int b) { }";
+    shop.compile("gcc", "libown.so", "c", own, &["-shared", "-fPIC"]);
+    shop.compile("gcc", "libmpi_of_a_kind.so", "c", "#include <stdlib.h>\nvoid MPI_Abort(int a, int b) { exit(b); }", &["-shared", "-fPIC"]);
+    for (library, expected) in [("libown.so", [false, false, false, true]), ("libmpi_of_a_kind.so", [true; 4])] {
+        let linked = format!("-Wl,{},-rpath,$ORIGIN", shop.path(library).display());
+        let bytes = shop.compile("gcc", "imports", "c", source, &["-O1", &linked]);
+        let whole = Image::parse(&bytes).expect("an image");
+        let known = Program::analyse(&whole).expect("functions");
+        let entries = ["fails", "leaves", "aborts", "exits"].map(|name| function(&known, name).entry);
+        let headless = without_section_headers(&bytes);
+        for bytes in [&bytes, &headless] {
+            let image = Image::parse(bytes).expect("an image");
+            assert_eq!(image.import_version("err"), whole.import_version("err"));
+            let program = Program::analyse(&image).expect("functions");
+            let ends = entries.map(|entry| program.functions[program.function_entered_at(entry).expect("a function")].never_returns);
+            assert_eq!(ends, expected, "{library}");
+        }
+    }
+}
+
 #[test]
 fn calls_that_come_back_twice_are_known_in_stripped_static_programs() {
     let shop = Workshop::new();

@@ -22,7 +22,9 @@ mod relocations;
 mod subprograms;
 mod symbols;
 mod unwind;
+mod versions;
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 pub use cfi::{Cfa, CfaRows, CfiInstruction, CfiInstructions, CfiOp};
@@ -111,6 +113,8 @@ pub struct Image<'data> {
     dynamic: Dynamic<'data>,
     symbols: Symbols<'data>,
     relocations: Vec<Relocation<'data>>,
+    /// Versions of imports by their names.
+    versions: HashMap<&'data str, &'data str>,
     plt: plt::Plt<'data>,
     unwind: unwind::Unwind<'data>,
     text: Vec<Range<u64>>,
@@ -147,6 +151,7 @@ impl<'data> Image<'data> {
         };
         let symbols = symbols(&map, &dynamic);
         let relocations = relocations::parse(&map, &dynamic, &symbols.dynamic);
+        let versions = versions::of_imports(&map, &dynamic, &symbols.dynamic);
         let unwind = unwind::parse(&map);
         let plt = plt::parse(&map, &relocations, &symbols.sorted, &unwind.fdes);
         let text = text(&map, &plt.ranges);
@@ -159,6 +164,7 @@ impl<'data> Image<'data> {
             dynamic,
             symbols,
             relocations,
+            versions,
             plt,
             unwind,
             text,
@@ -419,6 +425,12 @@ impl<'data> Image<'data> {
         let relocation = self.relocation_at(slot)?;
         let by_symbol = matches!(relocation.kind, RelocationKind::GlobDat | RelocationKind::JumpSlot);
         relocation.symbol.filter(|_| by_symbol).map(|symbol| symbol.name)
+    }
+
+    /// The version of an import, such as `GLIBC_2.2.5`, which tells the library that the linker found it in; `None` without one.
+    #[must_use]
+    pub fn import_version(&self, name: &str) -> Option<&'data str> {
+        self.versions.get(name).copied()
     }
 
     /// Resolvers of indirect functions: of `IRELATIVE` relocations and `STT_GNU_IFUNC` symbols, sorted.

@@ -1,6 +1,6 @@
 //! What is expected of each function of a program in a run.
 
-use tare_code::{Body, Callee, Cfg, Flow, Loops, Operand, Program, Threads, Trips, is_noreturn_name};
+use tare_code::{Body, Callee, Cfg, Flow, Loops, Operand, Program, Threads, Trips, import_never_returns};
 use tare_image::{Image, RelocationKind};
 
 use super::frequency::{Shape, UnknownTrips};
@@ -197,7 +197,7 @@ impl Drawn {
         let most = if comes_back { vec![None; cfg.blocks.len()] } else { most_by_block(&cfg, &loops, &trips) };
         let scene = Scene { cfg: &cfg, efforts: &close.efforts(), most: &most, ways_out: &ways_out };
         drawn.node = Some(Node { sets: program.calls().through_pointers(index).to_vec(), ..scene.node(&frequencies) });
-        drawn.note_calls(program, &body, &ways_out);
+        drawn.note_calls(program, image, &body, &ways_out);
         drawn
     }
 
@@ -206,7 +206,7 @@ impl Drawn {
     }
 
     /// Notes calls that come back, and finds further functions whose address is taken.
-    fn note_calls(&mut self, program: &Program, body: &Body, ways_out: &[(usize, Callee<'_>)]) {
+    fn note_calls(&mut self, program: &Program, image: &Image<'_>, body: &Body, ways_out: &[(usize, Callee<'_>)]) {
         let next = body.instructions.iter().filter(|one| one.flow == Flow::Next);
         let read = next.filter_map(|one| if let Operand::RipRelative { target, .. } = one.operand { Some(target) } else { None });
         self.points_at = read.filter_map(|target| program.function_entered_at(target)).collect();
@@ -219,7 +219,7 @@ impl Drawn {
             match *callee {
                 Callee::Function(to) if !program.functions.get(to).is_some_and(|callee| callee.never_returns) => self.returning_calls.push(to),
                 // A jump there in the place of a call, which says nothing of coming back.
-                Callee::Import(name) if is_noreturn_name(name) => {}
+                Callee::Import(name) if import_never_returns(image, name) => {}
                 Callee::Import(name) => {
                     self.calls_mpi |= imports::is_mpi(name);
                     self.calls_openmp |= imports::is_openmp(name);

@@ -1,0 +1,46 @@
+//! Versions of imported symbols: which edition of which library the linker found a name in.
+
+use std::collections::HashMap;
+
+use crate::Map;
+use crate::bytes::{text_at, u16_at, u32_at};
+use crate::dynamic::Dynamic;
+use crate::symbols::Symbol;
+
+const DT_VERSYM: u64 = 0x6fff_fff0;
+const DT_VERNEED: u64 = 0x6fff_fffe;
+/// The high bit of a version's number says that the symbol is hidden.
+const NUMBER: u16 = 0x7fff;
+
+/// From the names of imports to their versions, such as `GLIBC_2.2.5`. Names without a version are in none.
+pub(crate) fn of_imports<'data>(map: &Map<'data>, dynamic: &Dynamic<'data>, symbols: &[Symbol<'data>]) -> HashMap<&'data str, &'data str> {
+    let needed = needed(map, dynamic);
+    let numbers = dynamic.value(DT_VERSYM).and_then(|table| map.bytes_from(table)).unwrap_or_default();
+    let numbers = numbers.chunks_exact(2).filter_map(|bytes| u16_at(bytes, 0));
+    let imports = symbols.iter().zip(numbers).filter(|(symbol, _)| !symbol.is_defined);
+    imports.filter_map(|(symbol, number)| Some((symbol.name, *needed.get(&(number & NUMBER))?))).collect()
+}
+
+/// The versions that the image needs of other files, by the numbers that it gives them.
+fn needed<'data>(map: &Map<'data>, dynamic: &Dynamic<'data>) -> HashMap<u16, &'data str> {
+    let mut found = HashMap::new();
+    let table = dynamic.value(DT_VERNEED).and_then(|table| map.bytes_from(table)).unwrap_or_default();
+    let strings = map.bytes_from(dynamic.string_table()).unwrap_or_default();
+    for file in chain(table, 0, 12) {
+        let Some(first) = u32_at(table, file.saturating_add(8)).and_then(|distance| usize::try_from(distance).ok()) else { break };
+        for one in chain(table, file.saturating_add(first), 12) {
+            let (Some(number), Some(name)) = (u16_at(table, one.saturating_add(6)), u32_at(table, one.saturating_add(8))) else { break };
+            found.extend(text_at(strings, u64::from(name)).map(|name| (number & NUMBER, name)));
+        }
+    }
+    found
+}
+
+/// The places of a chain of entries, each of which says how far it is to the next one, or zero.
+fn chain(table: &[u8], first: usize, next: usize) -> impl Iterator<Item = usize> {
+    std::iter::successors(Some(first), move |&place| {
+        let distance = usize::try_from(u32_at(table, place.checked_add(next)?)?).ok()?;
+        place.checked_add(distance).filter(|_| distance != 0)
+    })
+    .take(usize::from(NUMBER))
+}
