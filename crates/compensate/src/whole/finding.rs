@@ -390,6 +390,6 @@ fn messages(place: &WaitPlace, ranks: &Peers, time: f64, queue: &Queue) -> Optio
         caller: place.caller,
         seconds: figure(seconds.value, below, above),
         certainty,
-        queued_s: (certainty != alone).then_some(queued),
+        queued_s: (certainty != alone).then_some(queued.min(seconds.value)),
     })
 }

@@ -148,6 +148,7 @@ impl Words<'_> {
             FindingKind::Messages { calls, messages, bytes } => self.messages(*calls, *messages, *bytes),
         };
         let what = match finding.queued_s {
+            Some(seconds) if seconds >= finding.seconds.value => format!("{what}; having had no processor may make up for all of it"),
             Some(seconds) => format!("{what}; having had no processor may make up for {}", time_with_unit(seconds, self.glyphs)),
             None => what,
         };
