@@ -43,7 +43,7 @@ const ROUNDS: u64 = 20;
 const STEPS: u64 = ROUNDS * (20_000 + 200);
 
 /// Runs that are tried where a machine was so busy that a thread which is waited for had a processor before the one that waits.
-const TRIES: usize = 5;
+const TRIES: usize = 40;
 
 /// Finds delays that are about as large as an overhead in some run of several. One at a time: each has threads that want a processor each.
 fn hands_on(run: impl Fn() -> (Vec<f64>, f64), how: &str) {
