@@ -130,6 +130,12 @@ impl Profile {
         !self.unreadable.iter().any(|file| file.error == ReadError::Undescribed)
     }
 
+    /// Whether any process is a rank of MPI.
+    #[must_use]
+    pub fn has_ranks(&self) -> bool {
+        self.processes.iter().any(|process| process.rank.is_some())
+    }
+
     /// The process of a location.
     #[must_use]
     pub fn process_of(&self, location: &Location) -> &Process {

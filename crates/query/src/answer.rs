@@ -98,7 +98,7 @@ impl Value {
 /// Where nothing has the name, or stands at the place, that was asked about, and where nothing was measured there.
 pub fn answer(profile: &Profile, compensated: &Compensated, question: &Sums) -> Result<Answer, Puzzle> {
     let scope = Scope::of(profile, question)?;
-    let any_rank = profile.processes.iter().any(|process| process.rank.is_some());
+    let any_rank = profile.has_ranks();
     let counts = |process: &Process| match (&question.ranks, process.rank) {
         (None, rank) => rank.is_some() || !any_rank || question.axis != Axis::Nothing,
         (Some(ranges), Some(rank)) => ranges.iter().any(|&(from, to)| (from..=to).contains(&rank)),

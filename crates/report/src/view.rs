@@ -138,7 +138,7 @@ impl Time {
 /// Locations that stand for their process: main threads, of ranks where there are any.
 fn counted_locations(results: &Results<'_>) -> Vec<usize> {
     let profile = results.profile;
-    let any_rank = profile.processes.iter().any(|process| process.rank.is_some());
+    let any_rank = profile.has_ranks();
     let counts = |location: &Location| location.thread == 0 && (!any_rank || profile.process_of(location).rank.is_some());
     (0..profile.locations.len()).filter(|&index| counts(&profile.locations[index])).collect()
 }

@@ -172,7 +172,7 @@ struct Spreads {
 impl Spreads {
     fn of(parts: &Parts<'_>) -> Self {
         let processes = &parts.results.profile.processes;
-        let any_rank = processes.iter().any(|process| process.rank.is_some());
+        let any_rank = parts.results.profile.has_ranks();
         let among = Among::those(processes.len(), |index| !any_rank || processes[index].rank.is_some());
         let table = |seconds: fn(&OnProcess) -> f64| {
             let nothing = RegionSpread { least: (0, 0.0), mean: 0.0, most: (0, 0.0) };

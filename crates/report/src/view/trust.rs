@@ -48,7 +48,7 @@ impl Undelayed {
             nodes.filter(|node| profile.region_of(node).kind == RegionKind::Threads).map(|node| node.exchanged().messages.unpaired).sum();
         let all = sum(|process| process.uncovered_calls);
         // Waits outside of all regions are counted by their process alone.
-        let waits = if profile.processes.iter().any(|process| process.rank.is_some()) { waits.min(all) } else { all };
+        let waits = if profile.has_ranks() { waits.min(all) } else { all };
         Self { calls: all - waits, messages: sum(|process| process.unpaired_messages), waits }
     }
 
@@ -163,7 +163,7 @@ impl Trust {
             undelayed,
             clock_doubt_s,
             is_of_wrappers,
-            has_ranks: profile.processes.iter().any(|process| process.rank.is_some()),
+            has_ranks: profile.has_ranks(),
         }
     }
 
