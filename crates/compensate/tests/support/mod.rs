@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test binary uses the part that it needs")]
 
+use tare_compensate::whole::{CallTree, Finding, findings, wait_places};
+use tare_compensate::{Mode, compensate};
 use tare_profile::{Clock, DelayModel, Exchanged, Location, Node, Peer, Process, ProcessIndex, Profile, Region, RegionIndex, RegionKind, State};
 
 fn region(index: usize) -> Region {
@@ -100,4 +102,11 @@ pub(crate) fn two_phases(second: [(f64, f64); 2]) -> Profile {
         location.nodes = nodes;
     }
     profile
+}
+
+/// All that is found in a run, with delays taken off.
+pub(crate) fn all_findings(profile: &Profile) -> Vec<Finding> {
+    let compensated = compensate(profile, Mode::Parallel);
+    let tree = CallTree::of(profile, &compensated);
+    findings(profile, &compensated, &tree, &wait_places(profile, &compensated, &tree))
 }
