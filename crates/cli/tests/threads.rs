@@ -69,6 +69,7 @@ fn who_waits_for_a_thread_has_its_delay() {
         ("signal", "pthread_cond_wait", 0),
         ("mutex", "contended pthread_mutex_lock", 0),
         ("rwlock", "contended pthread_rwlock_rdlock", 0),
+        ("spin", "contended pthread_spin_lock", 0),
     ];
     for (how, operation, number) in operations {
         let run = || {

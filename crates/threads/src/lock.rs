@@ -1,4 +1,4 @@
-//! Mutexes, reader-writer locks, and the locks and critical sections of OpenMP: who meets one that another thread has waits until that one
+//! Mutexes, reader-writer locks, spin locks, and the locks and critical sections of OpenMP: who meets one that another thread has waits until that one
 //! lets go of it.
 //!
 //! A lock that is free is taken as without us: no clock is read and nothing is recorded. What a lock's waits are is recorded, and from the first of
@@ -227,6 +227,7 @@ taking_free! {
     pthread_mutex_trylock = c"pthread_mutex_trylock", FREE_MUTEX;
     pthread_rwlock_tryrdlock = c"pthread_rwlock_tryrdlock", FREE_TO_READ;
     pthread_rwlock_trywrlock = c"pthread_rwlock_trywrlock", FREE_TO_WRITE;
+    pthread_spin_trylock = c"pthread_spin_trylock", FREE_TO_SPIN;
 }
 taking! {
     pthread_mutex_lock = Mutex, c"pthread_mutex_lock", FREE_MUTEX, OfLock, ();
@@ -238,8 +239,10 @@ taking! {
     pthread_rwlock_wrlock = WriteLock, c"pthread_rwlock_wrlock", FREE_TO_WRITE, OfLock, ();
     pthread_rwlock_timedwrlock = WriteLock, c"pthread_rwlock_timedwrlock", FREE_TO_WRITE, Timed, (until: Time);
     pthread_rwlock_clockwrlock = WriteLock, c"pthread_rwlock_clockwrlock", FREE_TO_WRITE, Clocked, (clock: libc::clockid_t, until: Time);
+    pthread_spin_lock = SpinLock, c"pthread_spin_lock", FREE_TO_SPIN, OfLock, ();
 }
 letting_go! {
     pthread_mutex_unlock = c"pthread_mutex_unlock";
     pthread_rwlock_unlock = c"pthread_rwlock_unlock";
+    pthread_spin_unlock = c"pthread_spin_unlock";
 }

@@ -17,12 +17,13 @@ pub(crate) enum Operation {
     Mutex = 6,
     ReadLock = 7,
     WriteLock = 8,
-    Critical = 9,
-    TeamLock = 10,
+    SpinLock = 9,
+    Critical = 10,
+    TeamLock = 11,
 }
 
 /// Of locks there are calls that wait alone.
-const NAMES: [&str; 10] = [
+const NAMES: [&str; 11] = [
     "pthread_join",
     "pthread_cond_wait",
     "pthread_barrier_wait",
@@ -31,11 +32,12 @@ const NAMES: [&str; 10] = [
     "contended pthread_mutex_lock",
     "contended pthread_rwlock_rdlock",
     "contended pthread_rwlock_wrlock",
+    "contended pthread_spin_lock",
     "contended omp critical",
     "contended omp_set_lock",
 ];
 /// Changes with the names.
-const IDENTITY: [u8; 16] = *b"tare threads 002";
+const IDENTITY: [u8; 16] = *b"tare threads 003";
 
 /// The region of an operation; `None` where nothing is to be recorded, and while another thread gives them their ids: nobody waits for that.
 pub(crate) fn region(operation: Operation) -> Option<RegionId> {

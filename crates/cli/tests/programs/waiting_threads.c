@@ -68,6 +68,8 @@ static void *with_signals(void *sum) {
 
 // The busy thread works with a lock in its hands, and the other one asks for it meanwhile.
 static pthread_rwlock_t readers = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_spinlock_t spinning;
+enum lock { MUTEX, READERS, SPINNING };
 static int round_inside, round_asking, round_done;
 
 static void await(int *round, int wanted) {
@@ -85,22 +87,35 @@ static void be_asking(int round) {
     __atomic_store_n(&round_asking, round, __ATOMIC_SEQ_CST);
 }
 
-static void *all_rounds_inside(double *sum, int to_write) {
+static void take(enum lock lock, int to_write) {
+    if (lock == MUTEX) pthread_mutex_lock(&mutex);
+    else if (lock == SPINNING) pthread_spin_lock(&spinning);
+    else if (to_write) pthread_rwlock_wrlock(&readers);
+    else pthread_rwlock_rdlock(&readers);
+}
+
+static void let_go(enum lock lock) {
+    if (lock == MUTEX) pthread_mutex_unlock(&mutex);
+    else if (lock == SPINNING) pthread_spin_unlock(&spinning);
+    else pthread_rwlock_unlock(&readers);
+}
+
+static void *all_rounds_inside(double *sum, enum lock lock) {
     for (int round = 1; round <= ROUNDS; round++) {
-        if (to_write) pthread_rwlock_wrlock(&readers);
-        else pthread_mutex_lock(&mutex);
+        take(lock, 1);
         be_inside(round);
         *sum += work(MANY);
-        if (to_write) pthread_rwlock_unlock(&readers);
-        else pthread_mutex_unlock(&mutex);
+        let_go(lock);
         await(&round_done, round);
     }
     return 0;
 }
 
-static void *with_mutex(void *sum) { return all_rounds_inside(sum, 0); }
+static void *with_mutex(void *sum) { return all_rounds_inside(sum, MUTEX); }
 
-static void *with_write_lock(void *sum) { return all_rounds_inside(sum, 1); }
+static void *with_write_lock(void *sum) { return all_rounds_inside(sum, READERS); }
+
+static void *with_spin_lock(void *sum) { return all_rounds_inside(sum, SPINNING); }
 
 // Each has the lock until the other one asks for it, and asks again once that has it.
 static int is_asking[2], is_through[2];
@@ -126,15 +141,10 @@ static void *in_turns(void *sum) {
     return 0;
 }
 
-static void ask_for_lock(int round, int to_read) {
+static void ask_for_lock(int round, enum lock lock) {
     be_asking(round);
-    if (to_read) {
-        pthread_rwlock_rdlock(&readers);
-        pthread_rwlock_unlock(&readers);
-    } else {
-        pthread_mutex_lock(&mutex);
-        pthread_mutex_unlock(&mutex);
-    }
+    take(lock, 0);
+    let_go(lock);
     __atomic_store_n(&round_done, round, __ATOMIC_SEQ_CST);
 }
 
@@ -203,16 +213,20 @@ int main(int count, char **arguments) {
                                 : strcmp(how, "system") == 0  ? by_system_calls
                                 : strcmp(how, "mutex") == 0   ? with_mutex
                                 : strcmp(how, "rwlock") == 0  ? with_write_lock
+                                : strcmp(how, "spin") == 0    ? with_spin_lock
                                 : strcmp(how, "turns") == 0   ? in_turns
                                                               : all_rounds;
         pthread_t thread;
         pthread_barrier_init(&barrier, 0, 2);
+        pthread_spin_init(&spinning, PTHREAD_PROCESS_PRIVATE);
         pthread_create(&thread, 0, busy, &other);
         if (busy == in_turns) take_turns(0, &own);
         for (int round = 0; round < ROUNDS; round++) {
             own += work(FEW);
             if (busy == at_barriers) pthread_barrier_wait(&barrier);
-            if (busy == with_mutex || busy == with_write_lock) ask_for_lock(round + 1, busy == with_write_lock);
+            if (busy == with_mutex) ask_for_lock(round + 1, MUTEX);
+            if (busy == with_write_lock) ask_for_lock(round + 1, READERS);
+            if (busy == with_spin_lock) ask_for_lock(round + 1, SPINNING);
             if (busy != with_signals) continue;
             pthread_mutex_lock(&mutex);
             while (round_of_busy <= round) pthread_cond_wait(&condition, &mutex);
