@@ -67,6 +67,7 @@ fn who_waits_for_a_thread_has_its_delay() {
         ("exit", "pthread_join", 1),
         ("barrier", "pthread_barrier_wait", 2 * ROUNDS),
         ("signal", "pthread_cond_wait", 0),
+        ("post", "sem_wait", 0),
         ("mutex", "contended pthread_mutex_lock", 0),
         ("rwlock", "contended pthread_rwlock_rdlock", 0),
         ("spin", "contended pthread_spin_lock", 0),

@@ -1,51 +1,14 @@
-//! Condition variables: who waits for one goes on because of the last signal.
-//!
-//! A signal is noted only while somebody waits for it.
+//! Condition variables.
 
 use crate::lock;
 use crate::operations::Operation;
-use crate::places::{Known, Place, Places};
 use crate::real::Real;
-use crate::wait::{Awaited, Wait, moment};
+use crate::signals::{self, Signals};
+use crate::wait::{Wait, moment};
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
-use tare_delay::completion::{Arrivals, Moment};
-use tare_format::ids::Ticks;
+use tare_delay::completion::Moment;
 
-/// The last signal to a condition variable that somebody waits for, and the delay of who sent it.
-struct Signalled {
-    at: AtomicU64,
-    delay: AtomicI64,
-}
-
-impl Known for Signalled {
-    const NONE: Self = Self { at: AtomicU64::new(0), delay: AtomicI64::new(0) };
-
-    fn clear(&self) {
-        self.at.store(0, Relaxed);
-    }
-}
-
-impl Signalled {
-    fn last(&self) -> Moment {
-        Moment { at: Ticks(self.at.load(Relaxed)), delay: self.delay.load(Relaxed) }
-    }
-}
-
-static AWAITED: Places<Signalled> = Places::new();
-
-/// A signal is about to be sent.
-fn note_signal(condition: usize) {
-    let is_awaited = |place: &Place<Signalled>| place.is_awaited();
-    let Some(place) = AWAITED.of(condition).filter(|place| is_awaited(place)) else { return };
-    let here = moment();
-    place.hold(|| {
-        if AWAITED.of(condition).is_some_and(is_awaited) {
-            place.known.at.store(here.at.0, Relaxed);
-            place.known.delay.store(here.delay, Relaxed);
-        }
-    });
-}
+static CONDITIONS: Signals = Signals::new();
 
 type Condition = *mut libc::pthread_cond_t;
 type Mutex = *mut libc::pthread_mutex_t;
@@ -75,16 +38,10 @@ fn waited(condition: Condition, mutex: Mutex, real: impl FnOnce() -> c_int) -> c
         lock::had(mutex.addr());
         return result;
     };
-    let place = AWAITED.begin(condition.addr());
+    let awaiting = CONDITIONS.begin(condition.addr());
     let result = real();
     let Moment { at: end, delay } = moment();
-    let signal = place.and_then(|place| place.end(Signalled::last)).filter(|signal| signal.at >= wait.begun().at);
-    let awaited = match signal {
-        Some(signal) => Awaited::Came(Arrivals::one(signal)),
-        // Its time was over.
-        None if result != 0 => Awaited::Came(Arrivals::NONE),
-        None => Awaited::Unknown,
-    };
+    let awaited = signals::end(awaiting, &wait, result == 0);
     let gain = wait.end(end, awaited);
     lock::had_after(mutex.addr(), delay, gain);
     result
@@ -93,7 +50,7 @@ fn waited(condition: Condition, mutex: Mutex, real: impl FnOnce() -> c_int) -> c
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pthread_cond_signal(condition: Condition) -> c_int {
     let Some(signal) = SIGNAL.get() else { return libc::EINVAL };
-    note_signal(condition.addr());
+    CONDITIONS.note(condition.addr());
     // SAFETY: the program's argument.
     unsafe { signal(condition) }
 }
@@ -101,7 +58,7 @@ unsafe extern "C" fn pthread_cond_signal(condition: Condition) -> c_int {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pthread_cond_broadcast(condition: Condition) -> c_int {
     let Some(broadcast) = BROADCAST.get() else { return libc::EINVAL };
-    note_signal(condition.addr());
+    CONDITIONS.note(condition.addr());
     // SAFETY: the program's argument.
     unsafe { broadcast(condition) }
 }

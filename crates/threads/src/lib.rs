@@ -2,8 +2,8 @@
 //! and of OpenMP's libraries, call them, and let the delay of who is waited for travel to who waits.
 //!
 //! * `start`, `join`: a thread begins with the delay of who starts it, and who joins it waits for its end.
-//! * `condition`, `barrier`: condition variables and barriers of POSIX threads.
-//! * `lock`: mutexes and reader-writer locks; `places`: what is waited for at once.
+//! * `condition`, `semaphore`, `barrier`: condition variables, semaphores and barriers of POSIX threads; `signals`: what lets the first two go on.
+//! * `lock`: mutexes, reader-writer locks and spin locks; `places`: what is waited for at once.
 //! * `gomp`, `ompt`: parallel regions and barriers of OpenMP, by the entry points of GCC's library and by the tools interface that LLVM's
 //!   library has; `team`: the threads of such a region.
 //! * `wait`: a wait under way, a region of its own; `operations`: what these regions are called. `phases`, `real`: what all build on.
@@ -24,6 +24,8 @@ mod operations;
 mod phases;
 mod places;
 mod real;
+mod semaphore;
+mod signals;
 mod start;
 mod team;
 mod wait;

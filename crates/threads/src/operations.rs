@@ -20,10 +20,11 @@ pub(crate) enum Operation {
     SpinLock = 9,
     Critical = 10,
     TeamLock = 11,
+    Semaphore = 12,
 }
 
 /// Of locks there are calls that wait alone.
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 12] = [
     "pthread_join",
     "pthread_cond_wait",
     "pthread_barrier_wait",
@@ -35,6 +36,7 @@ const NAMES: [&str; 11] = [
     "contended pthread_spin_lock",
     "contended omp critical",
     "contended omp_set_lock",
+    "sem_wait",
 ];
 /// Changes with the names.
 const IDENTITY: [u8; 16] = *b"tare threads 003";

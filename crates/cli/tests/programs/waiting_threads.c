@@ -5,6 +5,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -16,6 +17,7 @@ static pthread_barrier_t barrier;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static int round_of_busy;
+static sem_t semaphore;
 
 __attribute__((noinline)) double step(double x) {
     __asm__ volatile("");
@@ -42,6 +44,14 @@ static void *at_barriers(void *sum) {
     for (int round = 0; round < ROUNDS; round++) {
         *(double *)sum += work(MANY);
         pthread_barrier_wait(&barrier);
+    }
+    return 0;
+}
+
+static void *with_posts(void *sum) {
+    for (int round = 0; round < ROUNDS; round++) {
+        *(double *)sum += work(MANY);
+        sem_post(&semaphore);
     }
     return 0;
 }
@@ -210,6 +220,7 @@ int main(int count, char **arguments) {
         void *(*busy)(void *) = strcmp(how, "exit") == 0      ? all_rounds_and_leave
                                 : strcmp(how, "barrier") == 0 ? at_barriers
                                 : strcmp(how, "signal") == 0  ? with_signals
+                                : strcmp(how, "post") == 0    ? with_posts
                                 : strcmp(how, "system") == 0  ? by_system_calls
                                 : strcmp(how, "mutex") == 0   ? with_mutex
                                 : strcmp(how, "rwlock") == 0  ? with_write_lock
@@ -218,12 +229,14 @@ int main(int count, char **arguments) {
                                                               : all_rounds;
         pthread_t thread;
         pthread_barrier_init(&barrier, 0, 2);
+        sem_init(&semaphore, 0, 0);
         pthread_spin_init(&spinning, PTHREAD_PROCESS_PRIVATE);
         pthread_create(&thread, 0, busy, &other);
         if (busy == in_turns) take_turns(0, &own);
         for (int round = 0; round < ROUNDS; round++) {
             own += work(FEW);
             if (busy == at_barriers) pthread_barrier_wait(&barrier);
+            if (busy == with_posts) sem_wait(&semaphore);
             if (busy == with_mutex) ask_for_lock(round + 1, MUTEX);
             if (busy == with_write_lock) ask_for_lock(round + 1, READERS);
             if (busy == with_spin_lock) ask_for_lock(round + 1, SPINNING);
