@@ -28,30 +28,38 @@ enum Meaning {
     Barrier,
     /// Makes tasks.
     Task,
-    /// Takes the lock that its first argument names, and lets go of it.
-    TakesLock,
-    LeavesLock,
-    /// The same of critical sections that their first argument names, or their third one, and of those without a name.
-    TakesNamed,
-    LeavesNamed,
-    TakesThird,
-    LeavesThird,
-    TakesNameless,
-    LeavesNameless,
-    /// The same of what is to be done at once.
-    TakesAtomic,
-    LeavesAtomic,
+    /// Takes a lock, and lets go of it.
+    Takes(Lock),
+    Leaves(Lock),
 }
 
-impl Meaning {
-    /// What names the lock that is meant.
-    fn lock(self, arguments: &Arguments) -> usize {
+/// Which lock is meant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Lock {
+    /// A lock of the program's, the first argument.
+    Own,
+    /// That of the critical sections that the first argument names, …
+    Named,
+    /// … that the third one names, as LLVM's library has it, …
+    NamedThird,
+    /// … and that have no name.
+    Nameless,
+    /// That of what is to be done at once.
+    Atomic,
+}
+
+impl Lock {
+    fn address(self, arguments: &Arguments) -> usize {
         match self {
-            Self::TakesNameless | Self::LeavesNameless => 1,
-            Self::TakesAtomic | Self::LeavesAtomic => 2,
-            Self::TakesThird | Self::LeavesThird => arguments[2],
-            _ => arguments[0],
+            Self::Own | Self::Named => arguments[0],
+            Self::NamedThird => arguments[2],
+            Self::Nameless => 1,
+            Self::Atomic => 2,
         }
+    }
+
+    fn operation(self) -> Operation {
+        if self == Self::Own { Operation::TeamLock } else { Operation::Critical }
     }
 }
 
@@ -66,15 +74,15 @@ struct Function {
 impl Function {
     /// Whether LLVM's library comes to it where a program asks for a lock.
     fn is_own_of_llvm(&self) -> bool {
-        matches!(self.meaning, Meaning::TakesLock | Meaning::LeavesLock | Meaning::TakesThird | Meaning::LeavesThird)
+        matches!(self.meaning, Meaning::Takes(Lock::Own | Lock::NamedThird) | Meaning::Leaves(Lock::Own | Lock::NamedThird))
     }
 }
 
 macro_rules! functions {
-    ($($name:ident $meaning:ident;)*) => {
+    ($($name:ident $meaning:ident $(of $lock:ident)?;)*) => {
         static FUNCTIONS: [Function; [$(stringify!($name)),*].len()] = [$(Function {
             name: match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) { Ok(name) => name, Err(_) => panic!() },
-            meaning: Meaning::$meaning,
+            meaning: Meaning::$meaning $((Lock::$lock))?,
             found: AtomicPtr::new(core::ptr::null_mut()),
         }),*];
         #[allow(non_camel_case_types, clippy::enum_variant_names)]
@@ -130,19 +138,19 @@ functions! {
     GOMP_task Task;
     GOMP_taskloop Task;
     GOMP_taskloop_ull Task;
-    GOMP_critical_start TakesNameless;
-    GOMP_critical_end LeavesNameless;
-    GOMP_critical_name_start TakesNamed;
-    GOMP_critical_name_end LeavesNamed;
-    GOMP_atomic_start TakesAtomic;
-    GOMP_atomic_end LeavesAtomic;
-    __kmpc_critical TakesThird;
-    __kmpc_critical_with_hint TakesThird;
-    __kmpc_end_critical LeavesThird;
-    omp_set_lock TakesLock;
-    omp_unset_lock LeavesLock;
-    omp_set_lock_ TakesLock;
-    omp_unset_lock_ LeavesLock;
+    GOMP_critical_start Takes of Nameless;
+    GOMP_critical_end Leaves of Nameless;
+    GOMP_critical_name_start Takes of Named;
+    GOMP_critical_name_end Leaves of Named;
+    GOMP_atomic_start Takes of Atomic;
+    GOMP_atomic_end Leaves of Atomic;
+    __kmpc_critical Takes of NamedThird;
+    __kmpc_critical_with_hint Takes of NamedThird;
+    __kmpc_end_critical Leaves of NamedThird;
+    omp_set_lock Takes of Own;
+    omp_unset_lock Leaves of Own;
+    omp_set_lock_ Takes of Own;
+    omp_unset_lock_ Leaves of Own;
 }
 
 /// The real function.
@@ -234,17 +242,16 @@ unsafe extern "C-unwind" fn dispatch(id: usize, arguments: &mut Arguments, calle
             // SAFETY: as the caller's.
             unsafe { real.invoke(arguments) }
         }
-        Meaning::TakesLock | Meaning::TakesNamed | Meaning::TakesThird | Meaning::TakesNameless | Meaning::TakesAtomic => {
-            let operation = if function.meaning == Meaning::TakesLock { Operation::TeamLock } else { Operation::Critical };
-            let lock = function.meaning.lock(arguments);
-            let contention = lock::before(operation, lock);
+        Meaning::Takes(lock) => {
+            let address = lock.address(arguments);
+            let contention = lock::before(lock.operation(), address);
             // SAFETY: as the caller's.
             let result = unsafe { real.invoke(arguments) };
-            lock::after(lock, contention);
+            lock::after(address, contention);
             result
         }
-        Meaning::LeavesLock | Meaning::LeavesNamed | Meaning::LeavesThird | Meaning::LeavesNameless | Meaning::LeavesAtomic => {
-            lock::at_release(function.meaning.lock(arguments));
+        Meaning::Leaves(lock) => {
+            lock::at_release(lock.address(arguments));
             // SAFETY: as the caller's.
             unsafe { real.invoke(arguments) }
         }

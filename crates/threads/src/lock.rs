@@ -109,7 +109,9 @@ impl Contention {
 fn take(operation: Operation, lock: usize, without_waiting: impl FnOnce() -> Option<c_int>, real: impl FnOnce() -> c_int) -> c_int {
     match without_waiting() {
         Some(result) => {
-            had(lock);
+            if is_taken(result) {
+                had(lock);
+            }
             result
         }
         None => take_held(operation, lock, real),
@@ -121,10 +123,16 @@ fn take_held(operation: Operation, lock: usize, real: impl FnOnce() -> c_int) ->
     let contention = Contention::begin(operation, lock);
     let result = real();
     match contention {
-        Some(contention) => contention.end(result == 0),
-        None => had(lock),
+        Some(contention) => contention.end(is_taken(result)),
+        None if is_taken(result) => had(lock),
+        None => {}
     }
     result
+}
+
+/// Whether a function that returns this has taken the lock, perhaps from one who died with it.
+const fn is_taken(result: c_int) -> bool {
+    matches!(result, 0 | libc::EOWNERDEAD)
 }
 
 /// Locks that are had now, of kinds that cannot be asked for without waiting: each at its place, where of two the last one stands.
@@ -187,7 +195,7 @@ macro_rules! taking_free {
             let Some(take) = $real.get() else { return libc::EINVAL };
             // SAFETY: the program's argument.
             let result = unsafe { take(lock) };
-            if result == 0 {
+            if is_taken(result) {
                 had(lock.addr());
             }
             result
