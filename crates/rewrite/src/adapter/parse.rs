@@ -24,6 +24,10 @@ pub(super) fn parse(text: &str) -> Result<Adapter, AdapterError> {
         return Err(reader.error(root, Problem::Root { name: root.tag_name().name().to_owned() }));
     }
     let adapter = reader.adapter(root)?;
+    let has_snippets = !adapter.snippets.is_empty() || adapter.alternatives.iter().any(|one| !one.snippets.is_empty());
+    if !adapter.is_native && !has_snippets && adapter.libraries.is_empty() {
+        return Err(reader.error(root, Problem::Nothing));
+    }
     check_all(&adapter)?;
     Ok(adapter)
 }

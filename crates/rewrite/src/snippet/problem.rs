@@ -39,6 +39,9 @@ pub enum Problem {
         /// The element.
         name: String,
     },
+    /// It would insert nothing.
+    #[error("the adapter has no snippet and no library: nothing would be inserted")]
+    Nothing,
     /// An attribute that has no meaning.
     #[error("<{element}> has no attribute `{name}`")]
     Attribute {
@@ -206,6 +209,10 @@ impl Problem {
             Self::Value { expected, .. } => format!("it may be {expected}"),
             Self::NoAttribute { name, .. } => format!("add {name}=\"…\""),
             Self::StrayText { .. } => "put code into <init>, <enter>, <exit>, <before>, <after> or <finalize>".into(),
+            Self::Nothing => {
+                "write what is to be inserted, such as <functions><enter> … </enter></functions>; tare instrument --print-adapter counting shows one"
+                    .into()
+            }
             Self::Twice { what: "elements", .. } => "put what both have into one, and remove the other".into(),
             Self::Twice { .. } => "give one of them another name, or remove it".into(),
             Self::SameName { .. } => "give one of them a name=\"…\" of its own, by which filters choose it, or remove it".into(),
