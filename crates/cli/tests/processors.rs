@@ -29,7 +29,7 @@ fn ranks_that_share_a_processor_are_told_so() {
         let (locations, found, summary) = findings(&place, mpi, "1");
         for location in &locations {
             let queued = |field: &str| location[field].as_f64().unwrap_or_else(|| panic!("{}: {location}", mpi.name));
-            assert!(queued("queued_s") > queued("queued_in_mpi_s"), "{}: {location}", mpi.name);
+            assert!(queued("queued_s") > queued("queued_in_calls_s"), "{}: {location}", mpi.name);
             assert_eq!(location["processors"], 1, "{}", mpi.name);
         }
         let processors = found.iter().find(|finding| finding["id"] == "F-no-processor").unwrap_or_else(|| panic!("{}: {found:?}", mpi.name));

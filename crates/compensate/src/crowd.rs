@@ -56,7 +56,7 @@ impl Crowd {
         let clock = profile.process_of(location).clock;
         let sum = |kind: bool| location.nodes.iter().filter(|node| is_wrapped(profile, node) == kind).map(|node| node.exclusive.max(0) as f64).sum();
         let share = |seconds: f64, of: f64| Share::new(clock.ticks(part * seconds.max(0.0)), of);
-        let in_mpi = location.queued_in_mpi_s;
+        let in_mpi = location.queued_in_calls_s;
         let outside = share(location.queued_s.unwrap_or(in_mpi) - in_mpi, sum(false));
         Self { in_mpi: share(in_mpi, sum(true)), outside, ..Self::default() }
     }
@@ -176,10 +176,17 @@ fn is_crowded(profile: &Profile, host: &str) -> bool {
     sharing(profile, host).is_some_and(|(threads, processors)| threads > processors as usize)
 }
 
-/// Threads of a node, and the processors on which they were allowed to run: of sets that are not equal none is taken to hold
+/// Threads that want a processor for less than this part of what the one does that wants one longest want none.
+const WANTS_ONE: f64 = 0.1;
+
+/// Threads of a node that want a processor, and the processors on which they were allowed to run: of sets that are not equal none is taken to hold
 /// processors of another, so that they are as many at least as they are.
 pub(crate) fn sharing(profile: &Profile, host: &str) -> Option<(usize, u32)> {
     let there = || profile.locations.iter().filter(|location| profile.process_of(location).host == host);
     let sets: Option<BTreeSet<Processors>> = there().map(|location| location.processors).collect();
-    Some((there().count(), sets?.iter().map(|set| set.number).sum()))
+    // Of how long a thread had one the kernel may say nothing.
+    let wanted = |location: &Location| location.ran_s.zip(location.queued_s).map_or(f64::INFINITY, |(ran, queued)| ran + queued);
+    let longest = there().map(wanted).filter(|wanted| wanted.is_finite()).fold(0.0, f64::max);
+    let threads = there().filter(|location| wanted(location) >= WANTS_ONE * longest).count();
+    Some((threads, sets?.iter().map(|set| set.number).sum()))
 }

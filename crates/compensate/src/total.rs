@@ -107,7 +107,7 @@ impl Overhead {
 
 /// For how many ticks the location could have run in MPI, wrappers included, and had no processor.
 pub(crate) fn queued_in_mpi(profile: &Profile, location: &Location) -> f64 {
-    profile.process_of(location).clock.ticks(location.queued_in_mpi_s)
+    profile.process_of(location).clock.ticks(location.queued_in_calls_s)
 }
 
 /// Inclusive times as measured, in ticks.

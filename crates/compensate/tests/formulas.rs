@@ -145,11 +145,11 @@ fn a_delay_that_came_in_a_message_is_taken_off_in_parallel_alone() {
 
 #[test]
 fn a_wrapper_without_a_processor_may_have_kept_the_program_from_nothing() {
-    let high = |queued_in_mpi_s: f64| {
+    let high = |queued_in_calls_s: f64| {
         let mut profile = master(0);
         profile.locations[0].nodes[2].tool_ticks = 90_000;
         profile.processes[0].span.as_mut().expect("a span").end_delay += 89_000;
-        profile.locations[0].queued_in_mpi_s = queued_in_mpi_s;
+        profile.locations[0].queued_in_calls_s = queued_in_calls_s;
         let result = compensate(&profile, Mode::Parallel);
         let location = &result.locations[0];
         let figures = [location.nodes[2].exclusive, location.nodes[0].inclusive, location.total];
@@ -452,7 +452,7 @@ fn ranks_that_share_processors_may_have_queued_for_the_overhead_of_others() {
     let low = |threads: u32, number: u32, mode: Mode| {
         let mut profile = support::ranks_with(threads, |_| (0.6, 0.4, None));
         for location in &mut profile.locations {
-            (location.queued_s, location.queued_in_mpi_s) = (Some(0.5), 0.2);
+            (location.queued_s, location.queued_in_calls_s) = (Some(0.5), 0.2);
             location.processors = Some(Processors { first: 0, number });
             location.nodes[2].tool_ticks = 100_000_000;
         }

@@ -13,7 +13,7 @@ use tare_delay::completion::{Completion, Moment};
 use tare_delay::visits::Look;
 use tare_format::ids::{Rank, Ticks};
 use tare_runtime::process::{count_uncovered, count_unpaired, now};
-use tare_runtime::wrapper::{Exchange, Open, Thread, is_asked_in_passing, thread};
+use tare_runtime::wrapper::{Exchange, Open, Thread, Waits, is_asked_in_passing, thread};
 
 /// Ticks of the tool's own work after which a call is shown to begin later than it came in.
 const SHOWN_ANEW: u64 = 1000;
@@ -157,7 +157,7 @@ impl<'a> Call<'a> {
     /// Closes the region, and returns what the program is to get.
     pub(crate) fn finish(mut self, span: &Span) -> usize {
         let end = match self.region.take() {
-            Some((thread, open)) => thread.exit(open, self.booked),
+            Some((thread, open)) => thread.exit(open, self.booked, Waits::Spinning),
             None => now(),
         };
         if let Some(board) = self.session.board() {

@@ -269,7 +269,7 @@ impl Reader<'_, '_> {
             metrics: metrics.map_or_else(Vec::new, |(_, head)| metrics_of(&head)),
             queued_s: self.queued_ns(index, &raw).map(|ns| ns as f64 / 1e9),
             ran_s: raw.ran_plus_one.checked_sub(1).map(|ns| ns as f64 / 1e9),
-            queued_in_mpi_s: raw.queued_in_wrappers as f64 / 1e9,
+            queued_in_calls_s: raw.queued_in_wrappers as f64 / 1e9,
             asleep_s: raw.asleep as f64 / 1e9,
             processors: Some(Processors { first: raw.first_processor, number: raw.processors }).filter(|processors| processors.number > 0),
             losses: LocationLosses {

@@ -385,8 +385,8 @@ pub struct Location {
     /// Seconds for which it had a processor, as the kernel counted them from its first event to its end; `None` where the kernel does not say,
     /// and of a thread of a few milliseconds.
     pub ran_s: Option<f64>,
-    /// What of `queued_s` passed in MPI.
-    pub queued_in_mpi_s: f64,
+    /// What of `queued_s` passed in calls of MPI and in waits for other threads.
+    pub queued_in_calls_s: f64,
     /// Seconds for which it at least neither ran nor could have run, outside of MPI and of waits for other threads: it slept, or waited for a file or for another process.
     pub asleep_s: f64,
     /// Processors on which it was allowed to run; `None` where that is not known.

@@ -316,7 +316,7 @@ struct LocationDocument<'a> {
     /// For how long it could have run and had no processor; null where the kernel does not say.
     queued_s: Option<f64>,
     /// What of that passed in MPI.
-    queued_in_mpi_s: Option<f64>,
+    queued_in_calls_s: Option<f64>,
     /// For how long at least it neither ran nor could have run, outside of MPI and of waits for other threads; null as well.
     asleep_s: Option<f64>,
     processors: Option<u32>,
@@ -345,7 +345,7 @@ impl<'a> LocationDocument<'a> {
             events: location.events,
             lost: location.losses.lost(),
             queued_s: location.queued_s,
-            queued_in_mpi_s: location.queued_s.map(|_| location.queued_in_mpi_s),
+            queued_in_calls_s: location.queued_s.map(|_| location.queued_in_calls_s),
             asleep_s: location.queued_s.map(|_| location.asleep_s),
             processors: location.processors.map(|processors| processors.number),
             metrics: metrics::of_thread(location),

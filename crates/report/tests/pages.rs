@@ -223,7 +223,7 @@ fn what_is_advised_can_help_and_is_not_chosen_already() {
     let mut profile = master_and_worker();
     profile.processes[0].span.iter_mut().for_each(|span| span.end += 100_000_000);
     for location in &mut profile.locations {
-        (location.queued_in_mpi_s, location.queued_s) = (4.0, Some(4.0));
+        (location.queued_in_calls_s, location.queued_s) = (4.0, Some(4.0));
         location.processors = Some(Processors { first: 0, number: 2 });
     }
     let apart = words(&run(), &Results::new(&profile, Mode::Parallel));
@@ -260,7 +260,7 @@ fn calls_of_what_was_off_are_at_least_so_many() {
 fn waiting_that_is_too_uncertain_for_a_finding_is_not_said_to_be_none() {
     let mut profile = master_and_worker();
     for location in &mut profile.locations {
-        (location.queued_in_mpi_s, location.queued_s) = (8.5, Some(8.5));
+        (location.queued_in_calls_s, location.queued_s) = (8.5, Some(8.5));
         location.processors = Some(Processors { first: 0, number: 1 });
     }
     let said = words(&run(), &Results::new(&profile, Mode::Parallel));

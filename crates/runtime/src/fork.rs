@@ -211,7 +211,9 @@ fn restart_frame(old: &LiveFrame, fresh: &LiveFrame, ticks: u64) {
 fn restart_state(state: &ThreadState, ticks: u64) {
     state.last.store(ticks, Relaxed);
     state.overhead.store(0, Relaxed);
-    state.wrapped.store(0, Relaxed);
+    for word in [&state.spinning, &state.sleeping, &state.away_spinning, &state.away_sleeping, &state.away_outside] {
+        word.store(0, Relaxed);
+    }
     state.partners.store(core::ptr::null_mut(), Relaxed);
     for count in [&state.batches_ready, &state.peers_ready, &state.lost_open, &state.findings, &state.multiple, &state.aside, &state.focus] {
         count.store(0, Relaxed);

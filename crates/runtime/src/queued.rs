@@ -1,8 +1,8 @@
 //! For how long a thread could have run and had no processor, because others had it: as the kernel counts it, read at the begin
 //! of a process and the end of a thread, and in wrappers, where some 10 ms have passed since; never in a probe. What passed in wrapped
-//! calls is summed apart: most of them wait for others, and a rank that waits loses nothing while it queues. Between two readings it is divided by
-//! how long the thread was in such calls and outside of them, without the time that it slept: libraries of MPI spin, so that it sleeps outside
-//! as far as it can have. For how long it slept outside is summed apart as well: what of its sleep cannot have passed in such calls.
+//! calls is summed apart: most of them wait for others, and a rank that waits loses nothing while it queues. How it is divided between such calls and
+//! the rest follows from where the thread was while it had no processor, which is looked at every millisecond ([`Away`]). For how long it slept
+//! outside is summed apart as well.
 //!
 //! What always holds: while a thread runs, its time so far is [`LocationRecord::queued_base`] and what the kernel says; a reader of
 //! the same machine adds them. Threads that share a location one after the other add up.
@@ -19,11 +19,16 @@ use crate::text::Text;
 use core::sync::atomic::Ordering::Relaxed;
 use tare_format::graph::NOT_SAID;
 
+/// Ticks between looks at how long a thread has had a processor (some 0.8 ms).
+const BETWEEN_LOOKS: u64 = BETWEEN_SAMPLES / 20;
+
 /// The thread of the location begins. What the kernel counts begins with a thread; the first one of a process may have been
 /// another program before.
 pub(crate) fn begin(local: Local) {
     let location = local.arena.location();
-    local.state.queue_read.store(now().0, Relaxed);
+    let ticks = now().0;
+    local.state.queue_read.store(ticks, Relaxed);
+    local.state.looked.store(ticks, Relaxed);
     let before = if location.queued_base.load(Relaxed) == NOT_SAID { None } else { Some(location.queued_plus_one.load(Relaxed).saturating_sub(1)) };
     let thread = location.tid.load(Relaxed);
     let is_main = graph_file::header().is_some_and(|header| header.pid.load(Relaxed) == thread);
@@ -31,7 +36,7 @@ pub(crate) fn begin(local: Local) {
     let base = before.zip(counted).map(|(before, counted)| before.cast_signed() - counted.queued.cast_signed());
     local.state.ran.store(sys::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID), Relaxed);
     location.turns.store(counted.map_or(0, |counted| counted.turns), Relaxed);
-    local.state.queue_read_ns.store(sys::clock_ns(libc::CLOCK_MONOTONIC), Relaxed);
+    local.state.looked_ns.store(sys::clock_ns(libc::CLOCK_MONOTONIC), Relaxed);
     location.queued_base.store(base.unwrap_or(NOT_SAID), Relaxed);
     let ran_before = location.ran_plus_one.load(Relaxed).saturating_sub(1).cast_signed();
     location.ran_base.store(counted.map_or(0, |counted| ran_before - counted.ran.cast_signed()), Relaxed);
@@ -46,7 +51,7 @@ pub(crate) fn begin(local: Local) {
 /// The calling thread ends, by itself or with the process. One that lived for less than some 10 ms is not asked about: where there are many,
 /// that would take longer than what they do.
 pub(crate) fn leave(local: Local) {
-    note_now_and_then(local, now().0);
+    look_now_and_then(local, now().0);
 }
 
 /// The thread of the location ends with the process, which another one ends, or has [left](leave).
@@ -57,54 +62,80 @@ pub(crate) fn end(location: &LiveLocation) {
     note_ran(location, counted.filter(|_| sum.is_some()));
 }
 
+/// How who waits in a wrapped call waits: libraries of MPI look again and again, those of threads let the kernel wake them, at once or in the end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Waits {
+    /// It looks again and again.
+    Spinning,
+    /// It sleeps.
+    Asleep,
+}
+
 /// A wrapped call begins at this moment.
 #[inline]
 pub(crate) fn call_begins(local: Local, ticks: u64) {
-    note_now_and_then(local, ticks);
+    look_now_and_then(local, ticks);
 }
 
 /// A wrapped call has lasted from one moment to another, with what its wrapper did: that waits for others, too. Says whether the
 /// kernel was asked, which takes time.
 #[inline]
-pub(crate) fn call_ends(local: Local, begin: u64, end: u64) -> bool {
-    let wrapped = &local.state.wrapped;
-    // Of a call under way at the last reading, what is since then.
-    let begin = begin.max(local.state.queue_read.load(Relaxed));
+pub(crate) fn call_ends(local: Local, begin: u64, end: u64, waits: Waits) -> bool {
+    let wrapped = if waits == Waits::Asleep { &local.state.sleeping } else { &local.state.spinning };
+    // Of a call under way at the last look, what is since then.
+    let begin = begin.max(local.state.looked.load(Relaxed));
     wrapped.store(wrapped.load(Relaxed) + end.saturating_sub(begin), Relaxed);
-    note_now_and_then(local, end)
+    look_now_and_then(local, end)
 }
 
 #[inline]
-fn note_now_and_then(local: Local, ticks: u64) -> bool {
-    let is_due = ticks.wrapping_sub(local.state.queue_read.load(Relaxed)) > BETWEEN_SAMPLES;
+fn look_now_and_then(local: Local, ticks: u64) -> bool {
+    let is_due = ticks.wrapping_sub(local.state.looked.load(Relaxed)) > BETWEEN_LOOKS;
     if is_due {
-        note(local, ticks);
+        look(local, ticks);
     }
     is_due
 }
 
-/// Notes what has passed since the kernel was last asked.
+/// Notes for how long the thread has had no processor since the last look, and now and then how much of that it was in the queue for one.
 #[cold]
-fn note(local: Local, ticks: u64) {
-    let (state, location) = (local.state, local.arena.location());
-    let begun = state.queue_read.swap(ticks, Relaxed);
-    let wrapped = state.wrapped.swap(0, Relaxed);
+fn look(local: Local, ticks: u64) {
+    let state = local.state;
+    let window = ticks.saturating_sub(state.looked.swap(ticks, Relaxed)).max(1);
     let ns = sys::clock_ns(libc::CLOCK_MONOTONIC);
-    let window_ns = ns.saturating_sub(state.queue_read_ns.swap(ns, Relaxed));
+    let window_ns = ns.saturating_sub(state.looked_ns.swap(ns, Relaxed));
     // Of a thread that runs, the kernel's file says what it had when it was last looked at.
     let ran_until_now = sys::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
     let ran = ran_until_now.saturating_sub(state.ran.swap(ran_until_now, Relaxed));
+    let away = window_ns.saturating_sub(ran);
+    let part = |ticks: u64| (u128::from(away) * u128::from(ticks.min(window)) / u128::from(window)) as u64;
+    let (spinning, sleeping) = (part(state.spinning.swap(0, Relaxed)), part(state.sleeping.swap(0, Relaxed)));
+    add(&state.away_spinning, spinning);
+    add(&state.away_sleeping, sleeping);
+    add(&state.away_outside, away.saturating_sub(spinning + sleeping));
+    if ticks.wrapping_sub(state.queue_read.load(Relaxed)) > BETWEEN_SAMPLES {
+        state.queue_read.store(ticks, Relaxed);
+        note(local);
+    }
+}
+
+/// Notes how much of the time without a processor since the kernel was last asked was in the queue for one.
+fn note(local: Local) {
+    let (state, location) = (local.state, local.arena.location());
+    let away = Away {
+        outside: state.away_outside.swap(0, Relaxed),
+        spinning: state.away_spinning.swap(0, Relaxed),
+        sleeping: state.away_sleeping.swap(0, Relaxed),
+    };
     let Some(counted) = counted(location.tid.load(Relaxed)) else { return };
     let Some(sum) = sum(location, counted) else { return };
     note_ran(location, Some(counted));
     let queued = (sum + 1).saturating_sub(location.queued_plus_one.swap(sum + 1, Relaxed).max(1));
-    let window = ticks.saturating_sub(begun).max(1);
-    let wrapped_ns = u128::from(window_ns) * u128::from(wrapped.min(window)) / u128::from(window);
-    let passed = Passed { window: window_ns, wrapped: wrapped_ns as u64, ran, queued };
-    add(&location.queued_in_wrappers, passed.queued_in_wrapped());
+    let divided = away.divided(queued);
+    add(&location.queued_in_wrappers, divided.queued_in_calls);
     // Who was given no processor meanwhile had one all the time: what is missing was another virtual machine's.
     if location.turns.swap(counted.turns, Relaxed) != counted.turns {
-        add(&location.asleep, passed.asleep_outside());
+        add(&location.asleep, divided.asleep_outside);
     }
 }
 
@@ -114,33 +145,31 @@ fn note_ran(location: &LiveLocation, counted: Option<Counted>) {
     location.ran_plus_one.store(sum, Relaxed);
 }
 
-/// What a thread did between two readings, in nanoseconds.
-struct Passed {
-    /// Between the readings.
-    window: u64,
-    /// Of these it was in wrapped calls.
-    wrapped: u64,
-    /// It had a processor.
-    ran: u64,
-    /// It could have run, and had none.
-    queued: u64,
+/// Where a thread was while it had no processor, between two readings of the kernel's file, in nanoseconds.
+struct Away {
+    outside: u64,
+    /// In wrapped calls that spin while they wait.
+    spinning: u64,
+    /// In those that sleep.
+    sleeping: u64,
 }
 
-impl Passed {
-    const fn asleep(&self) -> u64 {
-        self.window.saturating_sub(self.ran + self.queued)
-    }
+/// What of it was what.
+struct Divided {
+    queued_in_calls: u64,
+    asleep_outside: u64,
+}
 
-    /// Asleep at least where it was in no wrapped call.
-    const fn asleep_outside(&self) -> u64 {
-        self.asleep().saturating_sub(self.wrapped)
-    }
-
-    /// Queued in wrapped calls.
-    fn queued_in_wrapped(&self) -> u64 {
-        let awake_outside = self.window.saturating_sub(self.wrapped).saturating_sub(self.asleep());
-        let part = u128::from(self.queued) * u128::from(self.wrapped) / u128::from((self.wrapped + awake_outside).max(1));
-        part as u64
+impl Away {
+    /// Where so much of it was in the queue for one, it slept for the rest: in calls that sleep as far as it can have, then outside.
+    fn divided(&self, queued: u64) -> Divided {
+        let asleep = (self.outside + self.spinning + self.sleeping).saturating_sub(queued);
+        let asleep_in_calls = asleep.min(self.sleeping);
+        let asleep_outside = (asleep - asleep_in_calls).min(self.outside);
+        let queued_outside = self.outside - asleep_outside;
+        let in_calls = (self.spinning + self.sleeping).saturating_sub(asleep - asleep_outside);
+        let part = u128::from(queued) * u128::from(in_calls) / u128::from((queued_outside + in_calls).max(1));
+        Divided { queued_in_calls: part as u64, asleep_outside }
     }
 }
 
@@ -179,7 +208,7 @@ fn three_numbers(text: &[u8]) -> Option<Counted> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Counted, Passed, counted, three_numbers};
+    use super::{Away, Counted, counted, three_numbers};
     use crate::sys;
 
     #[test]
@@ -190,17 +219,19 @@ mod tests {
     }
 
     #[test]
-    fn who_sleeps_outside_of_wrapped_calls_has_queued_in_them() {
-        let passed = |window: u64, wrapped: u64, ran: u64, queued: u64| {
-            let passed = Passed { window, wrapped, ran, queued };
-            (passed.queued_in_wrapped(), passed.asleep_outside())
+    fn who_waits_asleep_has_queued_where_it_did_not_sleep() {
+        let divided = |outside: u64, spinning: u64, sleeping: u64, queued: u64| {
+            let divided = Away { outside, spinning, sleeping }.divided(queued);
+            (divided.queued_in_calls, divided.asleep_outside)
         };
-        assert_eq!(passed(1_000, 25, 5, 20), (20, 950));
-        assert_eq!(passed(1_000, 50, 5, 20), (20, 925), "some of the sleep must have been inside");
-        assert_eq!(passed(1_000, 250, 900, 100), (25, 0), "by the time in them");
-        assert_eq!(passed(1_000, 200, 300, 100), (50, 400), "of 800 outside 600 were sleep");
-        assert_eq!(passed(1_000, 700, 300, 100), (100, 0), "all of the sleep may have been inside");
-        assert_eq!(passed(0, 0, 0, 0), (0, 0));
+        assert_eq!(divided(80, 2_400, 0, 2_480), (2_400, 0), "where it was without one, it queued");
+        assert_eq!(divided(950, 20, 0, 20), (20, 950), "who spins does not sleep");
+        assert_eq!(divided(900, 70, 0, 20), (20, 900), "some of the sleep must have been inside");
+        assert_eq!(divided(880, 0, 1_000, 880), (0, 0), "who waits for threads sleeps meanwhile");
+        assert_eq!(divided(880, 0, 1_000, 1_080), (200, 0));
+        assert_eq!(divided(100, 0, 50, 30), (0, 70));
+        assert_eq!(divided(10, 10, 0, 100), (50, 0), "more than was away");
+        assert_eq!(divided(0, 0, 0, 5), (0, 0));
     }
 
     #[test]

@@ -57,11 +57,17 @@ pub(crate) struct ThreadState {
     pub(crate) metrics: AtomicPtr<u8>,
     /// When the kernel was last asked for how long the thread had no processor.
     pub(crate) queue_read: AtomicU64,
-    /// The same in nanoseconds, and what the kernel said then of how long it had one.
-    pub(crate) queue_read_ns: AtomicU64,
+    /// When it was last asked for how long it had one, the same in nanoseconds, and what it said.
+    pub(crate) looked: AtomicU64,
+    pub(crate) looked_ns: AtomicU64,
     pub(crate) ran: AtomicU64,
-    /// Ticks in wrapped calls since then.
-    pub(crate) wrapped: AtomicU64,
+    /// Ticks since then in wrapped calls: that spin while they wait, and that sleep.
+    pub(crate) spinning: AtomicU64,
+    pub(crate) sleeping: AtomicU64,
+    /// Nanoseconds without a processor since `queue_read`: in such calls, and outside of both.
+    pub(crate) away_spinning: AtomicU64,
+    pub(crate) away_sleeping: AtomicU64,
+    pub(crate) away_outside: AtomicU64,
     /// The end of the stack that slow paths run on; null while the thread has none, or is on it.
     pub(crate) slow_stack: AtomicPtr<u8>,
     /// When the door was left last; up to when the slow path was counted then, and the node to which it was.
@@ -87,7 +93,7 @@ pub(crate) struct ThreadState {
     pub(crate) inherited: AtomicI64,
 }
 
-const _: () = assert!(size_of::<ThreadState>() == 256);
+const _: () = assert!(size_of::<ThreadState>() == 320);
 /// Monitors read these.
 const _: () =
     assert!(offset_of!(ThreadState, frame) == offset_of!(ThreadWords, frame) && offset_of!(ThreadState, last) == offset_of!(ThreadWords, last));

@@ -9,7 +9,7 @@
 //! …own work…                              let called = now(); open.add_tool(called - open.entered())
 //! real function                           thread.delay() is right here, tool time included
 //! let returned = now(); …own work…        open.add_wait(…), open.add_delay_gain(…), open.add_peer(…)
-//! thread.exit(open, returned);            reads the clock; counts the time since `returned` as the tool's
+//! thread.exit(open, returned, waits);     reads the clock; counts the time since `returned` as the tool's
 //! ```
 //!
 //! A wrapper's nodes have no estimated cost: everything that a wrapper adds is between its two clock
@@ -28,6 +28,7 @@ use crate::passing;
 use crate::pause;
 use crate::process;
 use crate::queued;
+pub use crate::queued::Waits;
 use crate::request;
 use crate::slow;
 use crate::state::ThreadState;
@@ -149,7 +150,7 @@ impl Thread {
     /// Closes a region, and whatever was left open inside it. The time since `returned` counts as the tool's own, and so does
     /// what the readings did not see, in the region and where the call was made. Returns the last reading.
     #[inline]
-    pub fn exit(self, open: Open, returned: Ticks) -> Ticks {
+    pub fn exit(self, open: Open, returned: Ticks, waits: Waits) -> Ticks {
         let local = self.local;
         if let Some(header) = graph_file::header() {
             clock::refresh(header, returned.0);
@@ -158,7 +159,7 @@ impl Thread {
         let Some(depth) = open.depth else { return process::now() };
         let top = local.arena.frame_index(local.state.frame());
         let ended = process::now().0;
-        let ticks = if queued::call_ends(local, open.entered.0, ended) { process::now().0 } else { ended };
+        let ticks = if queued::call_ends(local, open.entered.0, ended, waits) { process::now().0 } else { ended };
         local.attribute(local.owner(), ticks);
         if top < depth {
             add(&local.arena.location().unmatched_exits, 1);

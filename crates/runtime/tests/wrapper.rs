@@ -6,7 +6,7 @@ use std::process::Command;
 use tare_format::graph::{ARENA, COLD_NODES, ColdNode, HEADER_AREA, Header, LocationRecord, MAX_PEERS, NODES, Node, PEERS, PeerRecord, ProcessState};
 use tare_format::ids::{Rank, Ticks};
 use tare_runtime::process::{self, now, register_pseudo_image};
-use tare_runtime::wrapper::{Exchange, thread};
+use tare_runtime::wrapper::{Exchange, Waits, thread};
 
 /// Partners beyond the room for them.
 const BEYOND: u32 = 3;
@@ -28,12 +28,12 @@ fn measured() {
             open.add_messages(1, 8);
             let exchange = Exchange { sent: 1, bytes: 8, wait: 5, ..Exchange::default() };
             open.add_peer(Rank(round % 70), &exchange);
-            thread.exit(open, now());
+            thread.exit(open, now(), Waits::Spinning);
         }
         let gained = thread.delay() - before;
         assert!(gained >= 100 * (1000 - 100), "delay grew by {gained}");
         outer.add_unpaired(2);
-        thread.exit(outer, now());
+        thread.exit(outer, now(), Waits::Spinning);
     };
     call();
     std::thread::spawn(call).join().expect("the thread ends well");
@@ -41,7 +41,7 @@ fn measured() {
         let thread = thread().expect("a measured thread");
         let open = thread.enter(base.region(2));
         (0..MAX_PEERS + BEYOND).for_each(|rank| open.add_peer(Rank(rank), &Exchange { sent: 1, ..Exchange::default() }));
-        thread.exit(open, now());
+        thread.exit(open, now(), Waits::Spinning);
     };
     std::thread::spawn(many_partners).join().expect("the thread ends well");
     process::count_uncovered(5);

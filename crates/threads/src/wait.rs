@@ -6,7 +6,7 @@ use tare_delay::completion::{Arrivals, Moment, complete};
 use tare_delay::locks::contended;
 use tare_format::ids::Ticks;
 use tare_runtime::process::{Mode, delay_model, is_measuring, mode, now, refresh_clocks};
-use tare_runtime::wrapper::{Open, Thread, current_delay, gains, known_thread, outermost};
+use tare_runtime::wrapper::{Open, Thread, Waits, current_delay, gains, known_thread, outermost};
 
 /// This moment of the calling thread.
 pub(crate) fn moment() -> Moment {
@@ -79,7 +79,7 @@ impl Wait {
             }
             None => open.add_uncovered(1),
         }
-        thread.exit(open, end);
+        thread.exit(open, end, Waits::Asleep);
         gain
     }
 }

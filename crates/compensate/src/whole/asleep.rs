@@ -57,8 +57,8 @@ impl Sleep {
             }
         }
         let in_files_s = location.metrics.iter().position(|metric| metric.name == "io-time").map(|at| {
-            let nanoseconds: i64 = location.nodes.iter().filter_map(|node| node.values.get(at)).sum();
-            nanoseconds as f64 / 1e9
+            let ticks: i64 = location.nodes.iter().filter_map(|node| node.values.get(at)).sum();
+            profile.process_of(location).clock.seconds(ticks as f64)
         });
         let asleep_s = location.asleep_s.min(outside_s);
         Self { rank: profile.process_of(location).rank, asleep_s, outside_s, waited_s, in_files_s, location: index }

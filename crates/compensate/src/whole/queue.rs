@@ -51,21 +51,16 @@ impl Queue {
         Self { shortages: longest.into_iter().collect() }
     }
 
-    /// Seconds by which these ranks may be late because they had none: in MPI where they did not wait themselves, which would have taken as
-    /// long with one, and outside of it beyond what the work that they do would have queued for at the others' rate. Where these are none, and so all are late in turn, the longest for which any rank
-    /// had none.
+    /// Seconds by which these ranks may be late because they had none: outside of MPI, and in it where they did not wait themselves, which would
+    /// have taken as long with one. Where these are none, and so all are late in turn, the longest for which any rank had none.
     pub(super) fn lateness(&self, awaited: &[u32]) -> f64 {
         let all = || self.shortages.iter().map(|(_, shortage)| shortage);
         if awaited.is_empty() {
             return all().map(|shortage| shortage.queued_s + shortage.in_mpi_s).fold(0.0, f64::max);
         }
         let is_awaited = |rank: &u32| awaited.binary_search(rank).is_ok();
-        let others = || self.shortages.iter().filter(|(rank, _)| !is_awaited(rank)).map(|(_, shortage)| shortage);
-        let worked: f64 = others().map(Shortage::worked_s).sum();
-        let rate = if worked > 0.0 { others().map(|shortage| shortage.queued_s).sum::<f64>() / worked } else { 0.0 };
         let late = self.shortages.iter().filter(|(rank, _)| is_awaited(rank));
-        let excess = |shortage: &Shortage| (shortage.queued_s - rate * shortage.worked_s()).max(0.0);
-        late.map(|(_, shortage)| excess(shortage) + shortage.stalled_s).fold(0.0, f64::max)
+        late.map(|(_, shortage)| shortage.queued_s + shortage.stalled_s).fold(0.0, f64::max)
     }
 
     /// Seconds for which those that wait somewhere would have done so also if all had had a processor all the time, of all of them: for as

@@ -25,12 +25,14 @@ pub struct Shortage {
     pub waited_s: f64,
     /// For how long it was outside of MPI, as measured.
     pub outside_s: f64,
-    /// What may have passed in MPI rather than outside of it, or the other way round: the kernel is asked some 100 times a second, at the begin
+    /// What may have passed in MPI rather than outside of it, or the other way round: the kernel is asked some 1000 times a second, at the begin
     /// and the end of operations of MPI, so that a short operation shares its answer with what was before it, a long one only
-    /// a hundredth of a second, and one that has not returned none.
+    /// a thousandth of a second, and one that has not returned none.
     pub unsure_s: f64,
 }
 
+/// What passes between two looks at where a thread has no processor, about.
+const BETWEEN_LOOKS_S: f64 = 0.001;
 /// What passes between two answers of the kernel, at least. Less than that is not told.
 pub(super) const BETWEEN_ANSWERS_S: f64 = 0.01;
 
@@ -46,7 +48,7 @@ impl Shortage {
                 outside_s += if is_idle { 0.0 } else { figures.measured_exclusive_s };
                 continue;
             }
-            unsure_s += figures.measured_exclusive_s.max(0.0).min(BETWEEN_ANSWERS_S * node.on_calls as f64);
+            unsure_s += figures.measured_exclusive_s.max(0.0).min(BETWEEN_LOOKS_S * node.on_calls as f64);
             waited_s += figures.wait_s;
             if !starts_or_ends_mpi(&region.name) {
                 working_s += (figures.exclusive.value - figures.wait_s).max(0.0);
@@ -59,16 +61,16 @@ impl Shortage {
         Some(Self {
             process: location.process.0,
             in_all_s: queued_s,
-            queued_s: (queued_s - location.queued_in_mpi_s).clamp(0.0, outside_s),
-            in_mpi_s: location.queued_in_mpi_s,
-            stalled_s: location.queued_in_mpi_s.min(working_s),
+            queued_s: (queued_s - location.queued_in_calls_s).clamp(0.0, outside_s),
+            in_mpi_s: location.queued_in_calls_s,
+            stalled_s: location.queued_in_calls_s.min(working_s),
             waited_s,
             outside_s,
             unsure_s,
         })
     }
 
-    /// Of a thread among those of its process: as if none of it had passed while it waited itself, which is not known.
+    /// Of a thread among those of its process.
     pub(super) fn of_thread(profile: &Profile, location: &Location, figures: &CompensatedLocation) -> Option<Self> {
         let queued_s = location.queued_s?;
         let is_work = |kind: RegionKind| !matches!(kind, RegionKind::Mpi | RegionKind::Threads | RegionKind::Program);
@@ -76,7 +78,7 @@ impl Shortage {
         let outside_s = work.map(|(_, figures)| figures.measured_exclusive_s).sum::<f64>().max(0.0);
         Some(Self {
             process: location.process.0,
-            queued_s: queued_s.clamp(0.0, outside_s),
+            queued_s: (queued_s - location.queued_in_calls_s).clamp(0.0, outside_s),
             in_all_s: queued_s,
             in_mpi_s: 0.0,
             stalled_s: 0.0,

@@ -38,7 +38,8 @@ pub(super) fn had_none(shortage: &Shortage, profile: &Profile, outside: &str, up
     let time = |seconds| time_with_unit(seconds, glyphs);
     if !shortage.is_split_known() {
         let whole = profile.processes.get(shortage.process).map_or(0.0, |process| process.lifetime_s);
-        return format!("could run and had none for {up_to}{} of {} in all, in MPI or outside", time(shortage.in_all_s), time(whole));
+        let anywhere = if outside.is_empty() { "" } else { ", in MPI or outside" };
+        return format!("could run and had none for {up_to}{} of {} in all{anywhere}", time(shortage.in_all_s), time(whole));
     }
     format!("could run{outside} and had none for {up_to}{} of {}", time(shortage.queued_s), time(shortage.outside_s))
 }

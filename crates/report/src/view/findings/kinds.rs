@@ -35,8 +35,9 @@ impl Words<'_> {
         let up_to = if ranks.len() == 1 { "" } else { "up to " };
         let explains =
             if explains > 0.0 { format!(", which may be why ranks wait for {}", time_with_unit(explains, self.glyphs)) } else { String::new() };
+        let calls = if self.profile.has_ranks() { "in MPI" } else { "while it waited for other threads" };
         let in_mpi = match longest.is_told_in_mpi() {
-            true => format!(", and in MPI for {}", time_with_unit(longest.in_mpi_s, self.glyphs)),
+            true => format!(", and {calls} for {}", time_with_unit(longest.in_mpi_s, self.glyphs)),
             false => String::new(),
         };
         let (who, outside) = self.of_ranks(ranks);
