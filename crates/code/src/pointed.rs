@@ -26,6 +26,9 @@ use crate::through::Recent;
 pub(crate) const ALIGNMENT: u64 = 16;
 /// A function of which nothing is known may be as long as this.
 const MOST_BYTES: u64 = 1 << 16;
+/// How many bytes in front of a place are decoded, from that many places on.
+const IN_FRONT: u64 = 48;
+const WAYS: u64 = 8;
 /// How many instructions an address is followed for.
 const FOLLOWED: usize = 16;
 /// Registers in which a callee or caller finds values.
@@ -231,7 +234,34 @@ fn may_begin(image: &Image<'_>, fragments: &Fragments, gap: &Range<u64>, start: 
     };
     let ends_flow = matches!(between, [.., 0xc3] | [.., 0x0f, 0x0b] | [.., 0xeb | 0xff, _] | [.., 0xff, _, _] | [.., 0xe8 | 0xe9, _, _, _, _]);
     let ends = ends_flow || matches!(between, [.., 0x00 | 0x90 | 0xcc]);
-    (start.is_multiple_of(ALIGNMENT) && ends) || is_next()
+    (start.is_multiple_of(ALIGNMENT) && ends && !is_come_to(image, gap, start)) || is_next()
+}
+
+/// Whether control comes to a place in unknown text from what stands in front of it, over padding or not, as most ways to decode that say: soon they all
+/// meet the same instructions. A call in front may be one that does not come back, and says nothing.
+fn is_come_to(image: &Image<'_>, gap: &Range<u64>, start: u64) -> bool {
+    let mut votes = 0;
+    let mut begins: Vec<u64> = (0..WAYS).map(|way| start.saturating_sub(IN_FRONT + way).max(gap.start)).collect();
+    begins.dedup();
+    for begin in begins {
+        let mut last = None;
+        let mut next = begin;
+        for one in &mut decoder(image, &(begin..start)) {
+            next = one.next_ip();
+            match raw_flow(&one) {
+                RawFlow::Invalid => break,
+                _ if !is_plausible(image, &one) => break,
+                _ if is_padding(&one) => {}
+                flow => last = Some(flow),
+            }
+        }
+        votes += match last.filter(|_| next == start) {
+            Some(RawFlow::Next | RawFlow::Branch(_)) => 1,
+            Some(RawFlow::Return | RawFlow::Jump(_) | RawFlow::IndirectJump | RawFlow::Stop) => -1,
+            _ => 0,
+        };
+    }
+    votes > 0
 }
 
 /// Whether a program's own code may have an instruction; data that is read as code soon has one that it may not.

@@ -142,6 +142,94 @@ fn what_is_no_function_is_not_taken_for_one() {
     }
 }
 
+/// Numbers that equal aligned places in the middle of a function of which only an unaligned pointer knows: behind an instruction that ends in a
+/// zero, and behind padding that is run over. A function that begins behind a call that does not come back is one.
+const NUMBERS: &str = r"
+    .text
+    .globl main
+main:
+    sub $8, %rsp
+    call one
+    call two
+    mov $6, %edi
+    call *packed+2(%rip)
+    call *table(%rip)
+    xor %edi, %edi
+    call exit
+    .p2align 4
+    .byte 0x90
+work:
+    push %rbx
+    sub $48, %rsp
+    mov %rdi, 16(%rsp)
+    movq $0, 8(%rsp)
+    movq $0, 24(%rsp)
+    .p2align 4
+head:
+    mov 8(%rsp), %rax
+    inc %rax
+    mov %rax, 8(%rsp)
+    add %rax, 24(%rsp)
+    test $1, %al
+    je inside
+    .p2align 4
+    mov 24(%rsp), %rax
+    xor %ecx, %ecx
+    movq $11, 32(%rsp)
+middle:
+    mov 24(%rsp), %rax
+inside:
+    add 32(%rsp), %rax
+    mov %rax, 24(%rsp)
+    mov 8(%rsp), %rax
+    cmp 16(%rsp), %rax
+    jl head
+    mov 24(%rsp), %rax
+    add $48, %rsp
+    pop %rbx
+    ret
+one:
+    ret
+two:
+    lea 1(%rdi), %eax
+    ret
+    .p2align 4
+ends:
+    push %rax
+    mov $1, %edi
+    call exit
+    .p2align 4
+follows:
+    lea 5(%rdi), %eax
+    ret
+    .data
+    .p2align 3
+    .quad head, 1
+    .quad middle, 1
+table:
+    .quad follows, ends, 1
+packed:
+    .word 0
+    .quad work
+    .section .note.GNU-stack
+";
+
+#[test]
+fn numbers_that_lead_into_a_function_that_nobody_knows_begin_none() {
+    let shop = Workshop::new();
+    shop.compile("gcc", "numbers", "s", NUMBERS, &["-no-pie"]);
+    let bytes = shop.read("numbers");
+    let image = Image::parse(&bytes).expect("an image");
+    let address = |wanted: &str| image.symbols().iter().find(|symbol| symbol.name == wanted).unwrap_or_else(|| panic!("no symbol {wanted}")).address;
+    let (inside, begin) = (["head", "middle"].map(address), ["follows", "ends"].map(address));
+    assert!(inside.iter().all(|address| address.is_multiple_of(16)));
+    run(Command::new("strip").arg(shop.path("numbers")));
+    let bytes = shop.read("numbers");
+    let found = starts(&Program::analyse(&Image::parse(&bytes).expect("an image")).expect("functions"));
+    assert!(inside.iter().all(|address| !found.contains_key(address)), "{found:x?}");
+    assert!(begin.iter().all(|address| found.contains_key(address)), "{found:x?}");
+}
+
 /// Assembly as in libraries of codecs: what stands behind a jump whose table nobody knows is stored somewhere; nobody calls it.
 const BEHIND_A_JUMP: &str = r"
     .text

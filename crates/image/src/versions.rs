@@ -11,6 +11,8 @@ const DT_VERSYM: u64 = 0x6fff_fff0;
 const DT_VERNEED: u64 = 0x6fff_fffe;
 /// The high bit of a version's number says that the symbol is hidden.
 const NUMBER: u16 = 0x7fff;
+/// Names of versions are no longer than this.
+const LONGEST: usize = 256;
 
 /// From the names of imports to their versions, such as `GLIBC_2.2.5`. Names without a version are in none.
 pub(crate) fn of_imports<'data>(map: &Map<'data>, dynamic: &Dynamic<'data>, symbols: &[Symbol<'data>]) -> HashMap<&'data str, &'data str> {
@@ -21,17 +23,17 @@ pub(crate) fn of_imports<'data>(map: &Map<'data>, dynamic: &Dynamic<'data>, symb
     imports.filter_map(|(symbol, number)| Some((symbol.name, *needed.get(&(number & NUMBER))?))).collect()
 }
 
-/// The versions that the image needs of other files, by the numbers that it gives them.
+/// The versions that the image needs of other files, by the numbers that it gives them. A number is used once, so that there are no more entries
+/// than numbers.
 fn needed<'data>(map: &Map<'data>, dynamic: &Dynamic<'data>) -> HashMap<u16, &'data str> {
     let mut found = HashMap::new();
     let table = dynamic.value(DT_VERNEED).and_then(|table| map.bytes_from(table)).unwrap_or_default();
     let strings = map.bytes_from(dynamic.string_table()).unwrap_or_default();
-    for file in chain(table, 0, 12) {
-        let Some(first) = u32_at(table, file.saturating_add(8)).and_then(|distance| usize::try_from(distance).ok()) else { break };
-        for one in chain(table, file.saturating_add(first), 12) {
-            let (Some(number), Some(name)) = (u16_at(table, one.saturating_add(6)), u32_at(table, one.saturating_add(8))) else { break };
-            found.extend(text_at(strings, u64::from(name)).map(|name| (number & NUMBER, name)));
-        }
+    let files = chain(table, 0, 12).filter_map(|file| file.checked_add(u32_at(table, file.checked_add(8)?)? as usize));
+    for one in files.flat_map(|first| chain(table, first, 12)).take(usize::from(NUMBER)) {
+        let (Some(number), Some(name)) = (u16_at(table, one.saturating_add(6)), u32_at(table, one.saturating_add(8))) else { break };
+        let name = usize::try_from(name).ok().and_then(|name| strings.get(name..)?.get(..LONGEST.min(strings.len() - name)));
+        found.extend(name.and_then(|text| text_at(text, 0)).map(|name| (number & NUMBER, name)));
     }
     found
 }
