@@ -84,7 +84,7 @@ pub(crate) fn assemble(image: &Image<'_>, parts: &[Part<'_>], body: &Body, probe
 }
 
 /// Entries that lead to instructions of the function lead to their copies, all others where they did.
-fn table_copy(copy: &FunctionCopy, parts: &[Part<'_>], body: &Body, table: &JumpTable, arrival: impl Fn(u64) -> Option<u16>) -> TableCopy {
+fn table_copy(copy: &FunctionCopy, parts: &[Part<'_>], body: &Body, table: &JumpTable, arrival: impl Fn(u64) -> Option<u32>) -> TableCopy {
     let is_instruction = |address: u64| {
         let part = parts.iter().find(|part| part.range.contains(&address));
         let own = part.and_then(|part| body.instructions.get(part.instructions.clone())).unwrap_or_default();

@@ -70,7 +70,7 @@ pub(crate) struct Label {
 pub(crate) struct Arrival {
     /// Offset of the instruction in the original part.
     pub(crate) from: u32,
-    pub(crate) number: u16,
+    pub(crate) number: u32,
     /// Offset in the copy.
     pub(crate) to: u32,
 }
@@ -102,9 +102,12 @@ impl Fragment {
     }
 
     /// Where a way of its own to `original` begins.
-    pub(crate) fn arrival(&self, original: u64, number: u16) -> Option<u32> {
+    pub(crate) fn arrival(&self, original: u64, number: u32) -> Option<u32> {
         let from = self.offset(original)?;
-        self.arrivals.iter().find(|one| one.from == from && one.number == number).map(|one| one.to)
+        {
+            let found = self.arrivals.binary_search_by_key(&(from, number), |one| (one.from, one.number)).ok();
+            found.and_then(|found| self.arrivals.get(found)).map(|one| one.to)
+        }
     }
 
     fn offset(&self, original: u64) -> Option<u32> {
@@ -194,7 +197,7 @@ impl FunctionCopy {
     }
 
     /// The way with a number to an address of the original; without a number, the label.
-    pub(crate) fn arrival(&self, original: u64, number: Option<u16>) -> Option<Target> {
+    pub(crate) fn arrival(&self, original: u64, number: Option<u32>) -> Option<Target> {
         match number {
             Some(number) => self.place(|fragment| fragment.arrival(original, number)),
             None => self.label(original),

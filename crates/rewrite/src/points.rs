@@ -7,6 +7,7 @@
 mod regions;
 mod stack;
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use smallvec::SmallVec;
@@ -54,7 +55,7 @@ pub(crate) enum Slot {
     /// Where control falls through from the instruction in front, or the function begins.
     Fall,
     /// On a way of its own, with its number.
-    Arrival(u16),
+    Arrival(u32),
     /// For everybody.
     Before,
     /// On the taken side of a conditional jump.
@@ -97,16 +98,21 @@ pub(crate) struct Points {
     pub(crate) placed: Vec<Placed>,
     pub(crate) regions: SmallVec<[Region; 1]>,
     /// What leads where: the way, the link address of the instruction, and the number of the arrival there.
-    pub(crate) ways: Vec<(Way, u64, u16)>,
+    pub(crate) ways: Vec<(Way, u64, u32)>,
     /// Calls that unwind to an arrival: their link addresses, the landing pad, the number of the arrival; sorted.
-    pub(crate) landings: Vec<(Range<u64>, u64, u16)>,
+    pub(crate) landings: Vec<(Range<u64>, u64, u32)>,
     /// Loops and call sites that are left alone.
     pub(crate) refused: Vec<(Scope, u64, SiteReason)>,
+    /// What is inserted on the arrivals at an instruction, by their numbers, while they are found.
+    arrived: HashMap<u64, Vec<Insertions>>,
 }
+
+/// Regions and places, in their order.
+type Insertions = SmallVec<[(u32, Place); 1]>;
 
 impl Points {
     /// The arrival at an instruction that a way leads to, if it has one of its own.
-    pub(crate) fn arrival(&self, way: Way, at: u64) -> Option<u16> {
+    pub(crate) fn arrival(&self, way: Way, at: u64) -> Option<u32> {
         self.ways.iter().find(|one| one.0 == way && one.1 == at).map(|one| one.2)
     }
 
@@ -117,23 +123,20 @@ impl Points {
     }
 
     /// The number of the way to an instruction on which this is inserted, added where there is none yet.
-    fn arrive(&mut self, at: u64, insertions: &[(u32, Place)]) -> u16 {
-        let arrivals = || {
-            self.placed.iter().filter(|one| one.at == at).filter_map(|one| match one.slot {
-                Slot::Arrival(number) => Some(number),
-                _ => None,
-            })
-        };
-        let is_equal = |number: u16| {
-            let own = self.placed.iter().filter(|one| one.at == at && one.slot == Slot::Arrival(number));
-            own.map(|one| (one.region, one.place)).eq(insertions.iter().copied())
-        };
-        if let Some(number) = arrivals().find(|&number| is_equal(number)) {
-            return number;
+    fn arrive(&mut self, at: u64, insertions: &[(u32, Place)]) -> u32 {
+        let arrived = self.arrived.entry(at).or_default();
+        if let Some(number) = arrived.iter().position(|known| known.as_slice() == insertions) {
+            return number as u32;
         }
-        let number = arrivals().max().map_or(0, |number| number + 1);
+        let number = arrived.len() as u32;
+        arrived.push(Insertions::from_slice(insertions));
         self.placed.extend(insertions.iter().map(|&(region, place)| Placed { at, slot: Slot::Arrival(number), region, place }));
         number
+    }
+
+    /// Whether this is what is inserted on an arrival at an instruction.
+    fn is_inserted(&self, at: u64, number: u32, insertions: &[(u32, Place)]) -> bool {
+        self.arrived.get(&at).and_then(|arrived| arrived.get(number as usize)).is_some_and(|known| known.as_slice() == insertions)
     }
 }
 
@@ -146,6 +149,7 @@ pub(crate) fn find(image: &Image<'_>, program: &Program, function: &Function, bo
     if wanted.levels.has_regions_inside() {
         regions::add(&mut points, image, program, function, body, wanted);
     }
+    points.arrived = HashMap::new();
     let part = |address: u64| function.parts.iter().position(|part| part.contains(&address));
     points.landings.sort_by_key(|landing| landing.0.start);
     points.placed.sort_by_key(|one| (part(one.at), one.at, one.slot, last_of_all(&one.place)));

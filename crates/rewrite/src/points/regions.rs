@@ -330,10 +330,9 @@ impl<'a, 'data> Finder<'a, 'data> {
     }
 
     /// Whether an arrival is what these events make.
-    fn is_same(&self, known: Option<u16>, at: u64, events: &[(u32, Place)]) -> bool {
+    fn is_same(&self, known: Option<u32>, at: u64, events: &[(u32, Place)]) -> bool {
         let Some(number) = known else { return events.is_empty() };
-        let own = self.points.placed.iter().filter(|one| one.at == at && one.slot == Slot::Arrival(number));
-        own.map(|one| (one.region, one.place)).eq(events.iter().copied())
+        self.points.is_inserted(at, number, events)
     }
 
     fn refuse_all_loops(&mut self, reason: SiteReason) {

@@ -122,7 +122,7 @@ fn call_sites(copy: &FunctionCopy, points: Option<&Points>, fde: &Fde<'_>, part:
 }
 
 /// A call site in pieces, where calls in it have ways of their own to the landing pad.
-fn pieces(points: Option<&Points>, site: &CallSite) -> Vec<(Range<u64>, Option<u16>)> {
+fn pieces(points: Option<&Points>, site: &CallSite) -> Vec<(Range<u64>, Option<u32>)> {
     let mut pieces = Vec::new();
     let mut next = site.range.start;
     let ways = points.filter(|_| site.landing_pad.is_some()).map_or(&[][..], |points| points.landings.as_slice());

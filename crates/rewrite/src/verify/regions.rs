@@ -8,6 +8,7 @@
 use std::collections::{HashMap, HashSet};
 
 use tare_code::{Flow, Instruction};
+use tare_image::{CallSite, Image};
 
 use crate::insertion::Point;
 use crate::points::Slot;
@@ -29,7 +30,8 @@ pub(crate) fn check(walk: &Walk<'_, '_>, copy: &Copy, seen: &Seen) -> Result<(),
     for &(at, slot, point, region) in seen.events.iter().filter(comes_back) {
         events.entry((at, slot)).or_default().push((point, region));
     }
-    let mut checker = Checker { walk, copy, seen, events, open: HashMap::new(), todo: Vec::new() };
+    let landings = (Landings::of(walk.original), Landings::of(walk.written));
+    let mut checker = Checker { walk, copy, seen, events, landings, open: HashMap::new(), todo: Vec::new() };
     let blocks: HashMap<u64, usize> = cfg.blocks.iter().enumerate().map(|(index, block)| (block.address, index)).collect();
     checker.arrive(function.entry, Slot::Fall, &Open::new())?;
     for &(entry, _, moved) in walk.claims.entries_of(walk.claim).iter().skip(1) {
@@ -64,6 +66,8 @@ struct Checker<'a, 'data> {
     copy: &'a Copy,
     seen: &'a Seen,
     events: HashMap<(u64, Slot), Vec<(Point, u32)>>,
+    /// Of the original, and of the written image.
+    landings: (Landings<'a, 'data>, Landings<'a, 'data>),
     /// What is open in front of each block.
     open: HashMap<u64, Open>,
     todo: Vec<u64>,
@@ -125,20 +129,19 @@ impl Checker<'_, '_> {
         if self.seen.label(original) == Some(copied) {
             return Some(Slot::Before);
         }
-        let fragment = self.copy.fragments.iter().find(|fragment| fragment.arrivals.contains(&(copied, original)))?;
+        let fragment = self.copy.fragments.iter().find(|fragment| fragment.arrivals.binary_search(&(copied, original)).is_ok())?;
         let behind = fragment.sites.partition_point(|site| site.at < copied);
         Some(fragment.sites.get(behind)?.slot)
     }
 
     /// Where an exception out of a call leads.
     fn unwinding(&mut self, call: &Instruction, open: &Open) -> Result<(), Fault> {
-        let (original, written) = (self.walk.original, self.walk.written);
-        let Some(pad) = landing(original, call.address, call.address) else { return Ok(()) };
+        let Some(pad) = self.landings.0.of_call(call.address, call.address) else { return Ok(()) };
         let here = self.seen.label(call.address).unwrap_or(0);
         let fault = Fault::new(here, "an exception out of a call leads elsewhere");
         // The call may stand behind what is inserted in front of it; its last byte is in front of the next instruction.
         let behind = self.end_of(call).ok_or(fault)?;
-        let lands = landing(written, here, behind - 1).ok_or(fault)?;
+        let lands = self.landings.1.of_call(here, behind - 1).ok_or(fault)?;
         match self.slot_of(lands, pad).ok_or(fault)? {
             Slot::Before => self.arrive_at(pad, open),
             way => self.arrive(pad, way, open),
@@ -149,7 +152,9 @@ impl Checker<'_, '_> {
     fn end_of(&self, call: &Instruction) -> Option<u64> {
         let here = self.seen.label(call.address)?;
         let fragment = self.copy.fragments.iter().find(|fragment| fragment.new.contains(&here))?;
-        let before = fragment.sites.iter().filter(|site| site.slot == Slot::Before && site.at >= here && site.at < here + 4096);
+        let first = fragment.sites.partition_point(|site| site.at < here);
+        let sites = fragment.sites.get(first..).unwrap_or_default().iter().take_while(|site| site.at < here + 4096);
+        let before = sites.filter(|site| site.slot == Slot::Before);
         let mut start = here;
         for site in before {
             if site.at == start {
@@ -195,8 +200,28 @@ const fn is_tail_call(flow: Flow) -> bool {
     matches!(flow, Flow::TailCall { .. } | Flow::IndirectTailCall | Flow::BranchTailCall { .. })
 }
 
-/// The landing pad of a call, by an address in it, in the exception table of the part that holds `part`.
-fn landing(image: &tare_image::Image<'_>, part: u64, call: u64) -> Option<u64> {
-    let lsda = image.lsda(image.fde_at(part)?)?;
-    lsda.call_sites.iter().find(|site| site.range.contains(&call)).and_then(|site| site.landing_pad)
+/// Exception tables of an image, read once.
+struct Landings<'a, 'data> {
+    image: &'a Image<'data>,
+    /// By where the parts begin whose tables they are; with whether they stand in the order of their calls, as they should.
+    tables: HashMap<u64, (Vec<CallSite>, bool)>,
+}
+
+impl<'a, 'data> Landings<'a, 'data> {
+    fn of(image: &'a Image<'data>) -> Self {
+        Self { image, tables: HashMap::new() }
+    }
+
+    /// The landing pad of a call, by an address in it, in the exception table of the part that holds `part`.
+    fn of_call(&mut self, part: u64, call: u64) -> Option<u64> {
+        let fde = self.image.fde_at(part)?;
+        let read = || {
+            let sites = self.image.lsda(fde).map(|table| table.call_sites).unwrap_or_default();
+            let is_in_order = sites.is_sorted_by(|first, next| first.range.end <= next.range.start);
+            (sites, is_in_order)
+        };
+        let (sites, is_in_order) = self.tables.entry(fde.range.start).or_insert_with(read);
+        let from = if *is_in_order { sites.partition_point(|site| site.range.end <= call) } else { 0 };
+        sites.get(from..)?.iter().find(|site| site.range.contains(&call)).and_then(|site| site.landing_pad)
+    }
 }

@@ -95,7 +95,7 @@ impl Walk<'_, '_> {
 impl Copy {
     /// Whether a way of its own to an instruction of the original begins at an address of the copy.
     pub(crate) fn is_way(&self, address: u64, original: u64) -> bool {
-        self.fragments.iter().any(|fragment| fragment.arrivals.contains(&(address, original)))
+        self.fragments.iter().any(|fragment| fragment.arrivals.binary_search(&(address, original)).is_ok())
     }
 }
 
