@@ -89,7 +89,8 @@ const OF_C_LIBRARY: [&str; 8] = ["__pthread_exit", "err", "errx", "pthread_exit"
 /// Whether a function that an image imports does not return, whatever it is called with.
 #[must_use]
 pub fn import_never_returns(image: &Image<'_>, name: &str) -> bool {
-    let is_of_c_library = || image.import_version(name).is_some_and(|version| version.starts_with("GLIBC_"));
+    let is_in_c_library = |library: &str| library.starts_with("libc.so") || library.starts_with("libpthread.so");
+    let is_of_c_library = || image.import_version(name).is_some_and(|version| is_in_c_library(version.library) && version.name.starts_with("GLIBC_"));
     // No MPI library gives its functions versions.
     let is_of_mpi = || image.needed().iter().any(|path| path.rsplit('/').next().is_some_and(|library| library.starts_with("libmpi")));
     ends_by_name(name) || OF_C_LIBRARY.contains(&name) && is_of_c_library() || name == "MPI_Abort" && is_of_mpi()

@@ -40,6 +40,7 @@ pub use relocations::{Relocation, RelocationKind};
 use symbols::Symbols;
 pub use symbols::{Binding, Symbol};
 pub use unwind::{Fde, UnwindTables};
+pub use versions::Version;
 
 /// What an image is, as the loader sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -114,7 +115,7 @@ pub struct Image<'data> {
     symbols: Symbols<'data>,
     relocations: Vec<Relocation<'data>>,
     /// Versions of imports by their names.
-    versions: HashMap<&'data str, &'data str>,
+    versions: HashMap<&'data str, Version<'data>>,
     plt: plt::Plt<'data>,
     unwind: unwind::Unwind<'data>,
     text: Vec<Range<u64>>,
@@ -427,9 +428,9 @@ impl<'data> Image<'data> {
         relocation.symbol.filter(|_| by_symbol).map(|symbol| symbol.name)
     }
 
-    /// The version of an import, such as `GLIBC_2.2.5`, which tells the library that the linker found it in; `None` without one.
+    /// The version of an import; `None` without one.
     #[must_use]
-    pub fn import_version(&self, name: &str) -> Option<&'data str> {
+    pub fn import_version(&self, name: &str) -> Option<Version<'data>> {
         self.versions.get(name).copied()
     }
 
