@@ -46,6 +46,8 @@ pub(crate) enum LaunchError {
     NoProgram(String),
     #[error("`{0}` is neither a file nor a command in PATH")]
     NotFound(String),
+    #[error("`{0}` is no command in PATH, but a file in this directory")]
+    Here(String),
     #[error("`{0}` is a directory, not a program")]
     Directory(String),
     #[error("`{0}` is not executable")]
@@ -64,7 +66,7 @@ pub(crate) enum LaunchError {
 pub(crate) fn failure(error: &LaunchError) -> Failure {
     let code = match error {
         LaunchError::Empty | LaunchError::NoProgram(_) => Code::Usage,
-        LaunchError::NotFound(_) => Code::NoInput,
+        LaunchError::NotFound(_) | LaunchError::Here(_) => Code::NoInput,
         LaunchError::Directory(_)
         | LaunchError::NotExecutable(_)
         | LaunchError::Script { .. }
@@ -74,6 +76,7 @@ pub(crate) fn failure(error: &LaunchError) -> Failure {
     };
     let remedy = match error {
         LaunchError::Empty | LaunchError::NoProgram(_) => "name the command as you would start it without us: tare profile -- mpirun -n 2 ./app",
+        LaunchError::Here(_) => "a program in this directory is called ./NAME",
         LaunchError::NotFound(_) | LaunchError::Directory(_) => "check the name; a program in this directory is called ./NAME",
         LaunchError::NotExecutable(_) => "chmod +x, or name the program itself",
         LaunchError::Emulator(_) => "leave it out of the command",
@@ -243,9 +246,10 @@ fn resolve(command: &OsStr, place: &Place<'_>) -> Result<PathBuf, LaunchError> {
         .chain(place.finds_here.then(|| place.directory.clone()))
         .map(|folder| folder.join(command))
         .find(|path| check(path, String::new()).is_ok())
-        .ok_or_else(|| match Path::new(command).exists() {
-            true => LaunchError::NotFound(format!("{name}` (say `./{name}")),
-            false => LaunchError::NotFound(name),
+        .ok_or_else(|| match std::fs::metadata(place.directory.join(command)) {
+            Ok(about) if about.is_dir() => LaunchError::Directory(name),
+            Ok(_) => LaunchError::Here(name),
+            Err(_) => LaunchError::NotFound(name),
         })
 }
 

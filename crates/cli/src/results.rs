@@ -149,6 +149,14 @@ impl Results {
         Ok(Self { record, run: run.clone(), profile, foreign: None })
     }
 
+    /// Which files of the run cannot be read, in words.
+    pub(crate) fn unreadable(&self) -> Option<String> {
+        let files = &self.profile.unreadable;
+        let first = files.first()?;
+        let more = if files.len() > 1 { format!(", and {} more", files.len() - 1) } else { String::new() };
+        Some(format!("{} cannot be read: {}{more}", self.run.path.join(&first.name).display(), first.error))
+    }
+
     /// Why the figures are of a part of the program alone, in words: the run goes on, or did not come to its end.
     pub(crate) fn cut_off(&self) -> Option<String> {
         let open = self.profile.processes.iter().filter(|process| process.is_open()).count();

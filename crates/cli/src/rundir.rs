@@ -225,8 +225,14 @@ impl RunDirectory {
 
     fn read<T: DeserializeOwned>(&self, name: &str) -> Result<T, Failure> {
         let path = self.path.join(name);
-        let text = fs::read(&path).map_err(|error| Failure::io(Code::NoInput, "read", &path, &error))?;
-        serde_json::from_slice(&text).map_err(|error| Failure::new(Code::BadInput, format!("{} cannot be read: {error}", path.display())))
+        let text = fs::read(&path).map_err(|error| {
+            Failure::io(Code::NoInput, "read", &path, &error)
+                .remedy(format!("ask who ran it to let you read it, or copy the whole directory {}", self.path.display()))
+        })?;
+        serde_json::from_slice(&text).map_err(|error| {
+            Failure::new(Code::BadInput, format!("{} cannot be read: {error}", path.display()))
+                .remedy("copy the run again, or measure anew: without this file nobody knows what it was")
+        })
     }
 
     /// Files of the run with an ending, in order of their names.

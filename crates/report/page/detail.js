@@ -50,7 +50,8 @@ export class Detail {
     fact("Measured", alone(regions.measured[region] / divisor));
     const off = (regions.measured[region] - regions.value[region]) / divisor;
     const each = regions.calls[region] ? `, ${alone((off * divisor) / regions.calls[region])} a call` : "";
-    const below = off < 0 ? ": it would have taken longer unmeasured, as a wait that measuring shortened" : "";
+    const longer = regions.measured_wait[region] ? "it would have taken longer unmeasured, as a wait that measuring shortened" : "so far it is unknown what its probes cost";
+    const below = off < 0 ? `: ${longer}` : "";
     if (model.header.mode !== "off") fact("Taken off", `${alone(off)}${each}${below}`);
     fact("Inclusive", alone(regions.inclusive[region] / divisor, regions.inclusive_below[region] / divisor, regions.inclusive_above[region] / divisor));
     if (model.header.mode !== "off") fact("Incl. measured", alone(regions.measured_inclusive[region] / divisor));

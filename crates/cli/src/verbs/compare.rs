@@ -65,6 +65,10 @@ fn results(path: &Path) -> Result<Results, Failure> {
         let nothing = format!("{} holds no times: nothing was measured", path.display());
         return Err(Failure::new(Code::BadInput, nothing).remedy("`tare report` on it says why"));
     }
+    if let Some(files) = results.unreadable() {
+        let failure = Failure::new(Code::BadInput, format!("{files}: what is missing would be taken for a change"));
+        return Err(failure.remedy("compare whole runs; `tare report` shows what this one holds"));
+    }
     if let Some(how) = results.cut_off() {
         let part = format!("{} {how}: its times are of a part of the program", path.display());
         return Err(Failure::new(Code::BadInput, part).remedy("compare runs that came to their end; `tare report` shows what it holds"));

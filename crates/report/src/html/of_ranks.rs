@@ -62,7 +62,7 @@ impl OfRanks {
             .u32("path", entries.iter().map(|entry| entry.path))
             .u32("calls", entries.iter().map(|entry| u32::try_from(entry.calls).unwrap_or(u32::MAX)))
             .rough("value", entries.iter().map(|entry| entry.value))
-            .rough("measured", entries.iter().map(|entry| entry.measured))
+            .rough("taken_off", entries.iter().map(|entry| entry.measured - entry.value))
             .rough("wait", entries.iter().map(|entry| entry.wait))
             .rough("measured_wait", entries.iter().map(|entry| entry.measured_wait));
         Self { processes, from, paths }
