@@ -175,7 +175,7 @@ fn ranks_that_sleep_are_named_and_the_run_is_no_shorter_than_any_of_its_ranks() 
 
 #[test]
 fn what_calls_the_cause_is_named_where_it_is_alike_elsewhere() {
-    let cause_with = |in_solve: [f64; 2]| {
+    let cause_with = |in_solve: [f64; 2], has_loops: bool| {
         let mut profile = ranks_with(2, |rank| if rank == 1 { (0.0, 0.0, None) } else { (0.0, 1.0, None) });
         for name in ["assemble", "solve", "kernel"] {
             profile.regions.push(tare_profile::Region { name: name.into(), ..profile.regions[1].clone() });
@@ -189,16 +189,27 @@ fn what_calls_the_cause_is_named_where_it_is_alike_elsewhere() {
                 ..tare_profile::Node::default()
             };
             location.nodes.extend([node(3, 1, 0.0), node(4, 1, 0.0), node(5, 3, [1.0, 2.0][rank]), node(5, 4, in_solve[rank])]);
+            if has_loops {
+                // All that `kernel` does is in a loop of it.
+                let first = location.nodes.len() - 2;
+                for kernel in [first, first + 1] {
+                    let seconds = std::mem::take(&mut location.nodes[kernel].exclusive);
+                    location.nodes.push(tare_profile::Node { exclusive: seconds, ..node(6, kernel, 0.0) });
+                }
+            }
         }
+        profile.regions.push(tare_profile::Region { name: "loop 1 of kernel".into(), kind: RegionKind::Loop, ..profile.regions[1].clone() });
         let found = all_findings(&profile);
         let Some(FindingKind::LateArrival { cause: Some(cause), .. }) = found.first().map(|finding| finding.kind.clone()) else {
             panic!("{found:?}")
         };
-        assert_eq!(cause.region, RegionIndex(5));
+        assert_eq!(cause.region, RegionIndex(if has_loops { 6 } else { 5 }));
         (cause.caller, (cause.ahead * 100.0).round())
     };
-    assert_eq!(cause_with([1.0, 1.0]), (Some(RegionIndex(3)), 100.0), "twice as long in what assemble calls");
-    assert_eq!(cause_with([1.0, 2.0]), (None, 100.0), "in both");
+    for has_loops in [false, true] {
+        assert_eq!(cause_with([1.0, 1.0], has_loops), (Some(RegionIndex(3)), 100.0), "twice as long in what assemble calls");
+        assert_eq!(cause_with([1.0, 2.0], has_loops), (None, 100.0), "in both");
+    }
 }
 
 #[test]

@@ -155,8 +155,7 @@ impl Search<'_> {
     fn by_caller(&self, region: RegionIndex, paths: impl Iterator<Item = usize>, excess: &Excess<'_>) -> (Option<RegionIndex>, f64, f64) {
         let mut of_callers: BTreeMap<Option<RegionIndex>, (f64, f64)> = BTreeMap::new();
         for path in paths {
-            let above = std::iter::successors(self.tree.paths[path].parent, |&above| self.tree.paths[above].parent);
-            let caller = above.map(|above| self.tree.paths[above].region).find(|&above| above != region);
+            let caller = self.caller_of(path, region);
             let sums = of_callers.entry(caller).or_default();
             *sums = (sums.0 + excess.own[path], sums.1 + excess.rest[path]);
         }
@@ -168,8 +167,21 @@ impl Search<'_> {
         }
     }
 
+    /// What calls a region on a path; of a part of a function, what calls the function.
+    fn caller_of(&self, path: usize, region: RegionIndex) -> Option<RegionIndex> {
+        let is_part = |region: RegionIndex| matches!(self.kind(region), RegionKind::Loop | RegionKind::Iteration | RegionKind::CallSite);
+        let above = std::iter::successors(self.tree.paths[path].parent, |&above| self.tree.paths[above].parent);
+        let mut whole = above.map(|above| self.tree.paths[above].region).filter(|&above| !is_part(above));
+        let function = if is_part(region) { whole.next()? } else { region };
+        whole.find(|&above| above != function)
+    }
+
+    fn kind(&self, region: RegionIndex) -> RegionKind {
+        self.profile.regions[region.0].kind
+    }
+
     fn is_work(&self, path: usize) -> bool {
-        !matches!(self.profile.regions[self.tree.paths[path].region.0].kind, RegionKind::Mpi | RegionKind::Threads | RegionKind::Program)
+        !matches!(self.kind(self.tree.paths[path].region), RegionKind::Mpi | RegionKind::Threads | RegionKind::Program)
     }
 }
 
