@@ -57,16 +57,20 @@ pub fn scraped(run: &Run, results: &Results<'_>, dialect: Dialect, counters: &mu
     prometheus::write(run, results, dialect, counters)
 }
 
-/// The document, and how many times were left out of it as not to be trusted.
+/// The document, and how many times were left out of it as not to be trusted: of its parts, where it has several, of that with most.
 #[must_use]
 pub fn document(format: Format, run: &Run, results: &Results<'_>) -> (Vec<u8>, usize) {
     let sheet = Sheet::of_all(results);
-    let removed = sheet.removed;
+    let mut removed = sheet.removed;
+    let mut counted = |(document, most): (String, usize)| {
+        removed = most;
+        document.into_bytes()
+    };
     let bytes = match format {
         Format::Collapsed => collapsed::write(&sheet).into_bytes(),
-        Format::Speedscope => speedscope::write(run, results, &sheet).into_bytes(),
+        Format::Speedscope => counted(speedscope::write(run, results, &sheet)),
         Format::Callgrind => callgrind::write(run, results, &sheet).into_bytes(),
-        Format::Firefox => firefox::write(run, results, &sheet).into_bytes(),
+        Format::Firefox => counted(firefox::write(run, results, &sheet)),
         Format::Pprof => pprof::write(run, results, &sheet),
         Format::Prometheus => prometheus::write(run, results, Dialect::Prometheus, &mut Counters::default()).into_bytes(),
         Format::Csv => csv::write(results).into_bytes(),
@@ -84,12 +88,6 @@ pub fn cube(run: &Run, results: &Results<'_>) -> Result<Vec<u8>, TooLarge> {
     cube::write(run, results)
 }
 
-/// How many call paths of all locations together have a time that is not to be trusted, which most formats have in one place.
-#[must_use]
-pub fn removed(results: &Results<'_>) -> usize {
-    Sheet::of_all(results).removed
-}
-
 /// How many call paths of all threads have a time below 0, which Cube's files have as 0.
 #[must_use]
 pub fn negative(results: &Results<'_>) -> usize {
@@ -97,9 +95,9 @@ pub fn negative(results: &Results<'_>) -> usize {
     nodes.filter(|node| node.exclusive.value < 0.0).count()
 }
 
-/// TAU's profiles: a file for each thread, with its name.
+/// TAU's profiles: a file for each thread, with its name; and how many times of all of them were left out as not to be trusted.
 #[must_use]
-pub fn tau(run: &Run, results: &Results<'_>) -> Vec<(String, String)> {
+pub fn tau(run: &Run, results: &Results<'_>) -> (Vec<(String, String)>, usize) {
     tau::write(run, results)
 }
 

@@ -126,7 +126,7 @@ fn what_a_format_cannot_write_in_a_name_has_the_same_substitute_in_all_of_them()
     let results = Results::new(&profile, Mode::Parallel);
     let packed = cube(&run(), &results).expect("a file");
     assert!(String::from_utf8_lossy(&packed).contains("<name>new?line?tab;?&quot;end&quot;</name>"));
-    assert!(tau(&run(), &results)[1].1.contains("\n\"new?line?tab;??end? [{/home/user/pi.c} {12,1}]\" "));
+    assert!(tau(&run(), &results).0[1].1.contains("\n\"new?line?tab;??end? [{/home/user/pi.c} {12,1}]\" "));
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn threads_stand_one_by_one_below_their_process() {
 #[test]
 fn tau_profiles_are_flat_and_by_path_without_counting_twice() {
     let profile = master_and_worker();
-    let files = tau(&run(), &Results::new(&profile, Mode::Parallel));
+    let (files, _) = tau(&run(), &Results::new(&profile, Mode::Parallel));
     assert_eq!(files.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["profile.0.0.0", "profile.1.0.0"]);
     let mut flat = 0.0;
     for (_, text) in &files {
@@ -273,7 +273,7 @@ fn names_in_profiles_of_tau_have_no_braces_beside_those_of_their_places_and_are_
     let mut profile = master_and_worker();
     profile.regions[2].name = "solve::{lambda(int)#1}::operator() {\\}%n".into();
     profile.regions[4].file = "/home/user/{a}.c".into();
-    let files = tau(&run(), &Results::new(&profile, Mode::Parallel));
+    let (files, _) = tau(&run(), &Results::new(&profile, Mode::Parallel));
     let entry = |line: &&str| line.starts_with('"');
     for step in files.iter().flat_map(|(_, text)| text.lines().filter(entry)).flat_map(|line| line.split(" => ")) {
         let of_places = step.matches(" [{").count() * 2;

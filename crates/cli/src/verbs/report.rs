@@ -182,6 +182,7 @@ fn make_room(folder: &Path) -> Result<(), Failure> {
 }
 
 fn tau(run: &Run, results: &Results<'_>, folder: &Path) -> Result<(), Failure> {
-    say_removed(export::removed(results));
-    export::tau(run, results).into_iter().try_for_each(|(name, text)| write(&folder.join(name), text.as_bytes()))
+    let (files, removed) = export::tau(run, results);
+    say_removed(removed);
+    files.into_iter().try_for_each(|(name, text)| write(&folder.join(name), text.as_bytes()))
 }

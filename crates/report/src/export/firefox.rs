@@ -19,10 +19,10 @@ const MOST_PROCESSES: usize = 20;
 /// Threads of all of them together, of each as many.
 const MOST_THREADS: usize = 200;
 
-pub(super) fn write(run: &Run, results: &Results<'_>, sheet: &Sheet<'_>) -> String {
+pub(super) fn write(run: &Run, results: &Results<'_>, sheet: &Sheet<'_>) -> (String, usize) {
     let began = UNIX_EPOCH + Duration::from_nanos(results.profile.processes.iter().map(|process| process.start_ns).min().unwrap_or(0));
     let mut file = File::new(Profile::new(&title(run, results), began.into(), SamplingInterval::from_nanos(1_000_000)));
-    let sum = file.process("all processes (sum)");
+    let sum = file.process(if results.profile.processes.len() == 1 { "the process" } else { "all processes (sum)" });
     file.thread(sum, None, sheet);
     let (processes, locations) = (&results.profile.processes, &results.profile.locations);
     let shown = processes.len().min(MOST_PROCESSES);
@@ -43,7 +43,7 @@ pub(super) fn write(run: &Run, results: &Results<'_>, sheet: &Sheet<'_>) -> Stri
             file.thread(process, Some(&name), &Sheet::of_location(results, location));
         }
     }
-    serde_json::to_string(&file.profile).unwrap_or_default()
+    (serde_json::to_string(&file.profile).unwrap_or_default(), file.removed)
 }
 
 struct File {
@@ -56,6 +56,8 @@ struct File {
     threads: u32,
     /// Where the last process ends.
     end_ns: u64,
+    /// The most call paths of a thread whose time is not to be trusted.
+    removed: usize,
 }
 
 impl File {
@@ -64,7 +66,7 @@ impl File {
         let program = profile.add_category("Program", CategoryColor::Blue);
         let mpi = profile.add_category("MPI", CategoryColor::Orange);
         let loops = profile.add_category("Loops", CategoryColor::Green);
-        Self { profile, program, mpi, loops, processes: 0, threads: 0, end_ns: 0 }
+        Self { profile, program, mpi, loops, processes: 0, threads: 0, end_ns: 0, removed: 0 }
     }
 
     fn process(&mut self, name: &str) -> ProcessHandle {
@@ -77,6 +79,7 @@ impl File {
     fn thread(&mut self, process: ProcessHandle, name: Option<&str>, sheet: &Sheet<'_>) {
         let thread = self.profile.add_thread(process, 1_000_000 + self.threads, Timestamp::from_nanos_since_reference(0), name.is_none());
         self.threads += 1;
+        self.removed = self.removed.max(sheet.removed);
         name.iter().for_each(|name| self.profile.set_thread_name(thread, name));
         self.profile.set_thread_samples_weight_type(thread, WeightType::TracingMs);
         let mut at = 0;

@@ -63,6 +63,8 @@ struct Sampled {
 struct Frames {
     shared: Shared,
     known: HashMap<(String, String, u32), usize>,
+    /// The most call paths of a profile whose time is not to be trusted.
+    removed: usize,
 }
 
 impl Frames {
@@ -76,6 +78,7 @@ impl Frames {
     }
 
     fn profile(&mut self, name: String, sheet: &Sheet<'_>) -> Sampled {
+        self.removed = self.removed.max(sheet.removed);
         let indices: Vec<usize> = sheet.paths.iter().map(|path| self.index(path)).collect();
         let (mut samples, mut weights) = (Vec::new(), Vec::new());
         sheet.stacks(|stack, path| {
@@ -88,7 +91,7 @@ impl Frames {
     }
 }
 
-pub(super) fn write(run: &Run, results: &Results<'_>, sheet: &Sheet<'_>) -> String {
+pub(super) fn write(run: &Run, results: &Results<'_>, sheet: &Sheet<'_>) -> (String, usize) {
     let mut frames = Frames::default();
     let processes = &results.profile.processes;
     let all = if processes.len() == 1 {
@@ -109,12 +112,13 @@ pub(super) fn write(run: &Run, results: &Results<'_>, sheet: &Sheet<'_>) -> Stri
             profiles.push(frames.profile(format!("{name}, thread {thread}"), &Sheet::of_location(results, location)));
         }
     }
-    crate::json::written(&File {
+    let document = crate::json::written(&File {
         schema: "https://www.speedscope.app/file-format-schema.json",
         exporter: format!("tareweight {}", env!("CARGO_PKG_VERSION")),
         name: title(run, results),
         active: 0,
         shared: frames.shared,
         profiles,
-    })
+    });
+    (document, frames.removed)
 }

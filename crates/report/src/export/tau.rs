@@ -38,16 +38,19 @@ struct Entry {
     is_path: bool,
 }
 
-pub(super) fn write(run: &Run, results: &Results<'_>) -> Vec<(String, String)> {
-    let profile = results.profile;
+pub(super) fn write(run: &Run, results: &Results<'_>) -> (Vec<(String, String)>, usize) {
+    let (profile, mut removed) = (results.profile, 0);
     let node = |index: usize| profile.locations[index].process.0;
-    (0..profile.locations.len())
+    let files = (0..profile.locations.len())
         .map(|index| {
             let number = profile.process_of(&profile.locations[index]).rank.map_or(node(index), |rank| rank as usize);
             let name = format!("profile.{number}.0.{}", profile.locations[index].thread);
-            (name, thread(run, results, &Sheet::of_location(results, index)))
+            let sheet = Sheet::of_location(results, index);
+            removed += sheet.removed;
+            (name, thread(run, results, &sheet))
         })
-        .collect()
+        .collect();
+    (files, removed)
 }
 
 fn thread(run: &Run, results: &Results<'_>, sheet: &Sheet<'_>) -> String {
