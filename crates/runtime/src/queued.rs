@@ -18,6 +18,7 @@ use crate::sys;
 use crate::text::Text;
 use core::sync::atomic::Ordering::Relaxed;
 use tare_format::graph::NOT_SAID;
+use tare_format::ids::Ticks;
 
 /// Ticks between looks at how long a thread has had a processor (some 0.8 ms).
 const BETWEEN_LOOKS: u64 = BETWEEN_SAMPLES / 20;
@@ -67,8 +68,8 @@ pub(crate) fn end(location: &LiveLocation) {
 pub enum Waits {
     /// It looks again and again.
     Spinning,
-    /// It sleeps.
-    Asleep,
+    /// It sleeps, since this moment; before, it did something else in the call.
+    AsleepSince(Ticks),
 }
 
 /// A wrapped call begins at this moment.
@@ -81,7 +82,10 @@ pub(crate) fn call_begins(local: Local, ticks: u64) {
 /// kernel was asked, which takes time.
 #[inline]
 pub(crate) fn call_ends(local: Local, begin: u64, end: u64, waits: Waits) -> bool {
-    let wrapped = if waits == Waits::Asleep { &local.state.sleeping } else { &local.state.spinning };
+    let (wrapped, begin) = match waits {
+        Waits::Spinning => (&local.state.spinning, begin),
+        Waits::AsleepSince(since) => (&local.state.sleeping, since.0),
+    };
     // Of a call under way at the last look, what is since then.
     let begin = begin.max(local.state.looked.load(Relaxed));
     wrapped.store(wrapped.load(Relaxed) + end.saturating_sub(begin), Relaxed);

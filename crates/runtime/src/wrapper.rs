@@ -173,6 +173,12 @@ impl Thread {
         Ticks(ticks)
     }
 
+    /// From this moment on the thread waits, within what it has entered before.
+    #[inline]
+    pub fn comes_to_wait(self, at: Ticks) {
+        queued::call_begins(self.local, at.0);
+    }
+
     /// Delay of this thread so far in ticks: that with which it began, overhead of probes, the tool's own time, delays gained in waits.
     #[must_use]
     #[inline]
@@ -186,8 +192,9 @@ impl Thread {
         self.probe_overhead() + tool + location.delay_gain.load(Relaxed)
     }
 
-    /// Counts ticks waited where the thread is, as measured and in virtual time, and delay gained by that; changes the thread's delay.
-    pub fn add_wait_here(self, measured: u64, in_virtual_time: u64, gain: i64) {
+    /// Counts ticks waited where the thread is, between two moments, as measured and in virtual time, and delay gained by that; changes the thread's delay.
+    pub fn add_wait_here(self, (since, until): (Ticks, Ticks), measured: u64, in_virtual_time: u64, gain: i64) {
+        queued::call_ends(self.local, since.0, until.0, Waits::AsleepSince(since));
         let cold = self.local.cold_of(self.local.owner());
         add(&cold.wait_ticks, measured);
         add(&cold.virtual_wait_ticks, in_virtual_time);

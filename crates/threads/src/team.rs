@@ -8,6 +8,7 @@ use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use tare_delay::completion::{Arrivals, Moment};
 use tare_runtime::process::{count_uncovered, now};
+use tare_runtime::wrapper::known_thread;
 
 /// A team.
 #[derive(Debug)]
@@ -57,6 +58,9 @@ impl Team {
     pub(crate) fn done(&self, here: Moment) {
         self.done.come(here);
         DONE.set(Some(here));
+        if let Some(thread) = known_thread() {
+            thread.comes_to_wait(here.at);
+        }
     }
 
     /// What who has forked the team waits for.

@@ -79,7 +79,7 @@ impl Wait {
             }
             None => open.add_uncovered(1),
         }
-        thread.exit(open, end, Waits::Asleep);
+        thread.exit(open, end, Waits::AsleepSince(begin.at));
         gain
     }
 }
@@ -91,7 +91,7 @@ pub(crate) fn waited_here(begin: Moment, end: Ticks, arrivals: &Arrivals) {
     }
     let done = complete(delay_model(), begin, end, arrivals);
     match known_thread() {
-        Some(thread) => thread.add_wait_here(done.wait, done.virtual_wait, done.gain()),
+        Some(thread) => thread.add_wait_here((begin.at, end), done.wait, done.virtual_wait, done.gain()),
         None => gains(done.gain()),
     }
 }
