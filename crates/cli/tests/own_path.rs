@@ -220,3 +220,16 @@ fn data_at_the_end_of_the_program_is_found_there() {
     let measured = place.profile(&[], &["./payload".into()]);
     assert_eq!(text(&measured.stdout), "PAYLOAD!\n", "{}", text(&measured.stderr));
 }
+
+#[test]
+fn what_is_in_the_environment_keeps_its_order() {
+    let place = Place::new();
+    let path = format!("PATH={}", std::env::var("PATH").expect("a path"));
+    let home = format!("HOME={}", place.path().display());
+    let mut command = place.command("env");
+    command.args(["-i", &path, "TWO=2", &home, "ONE=1", env!("CARGO_BIN_EXE_tare"), "profile", "--preset", "all", "-o", "run", "--", "printenv"]);
+    let output = command.output().expect("env is there");
+    let said = text(&output.stdout);
+    let names: Vec<&str> = said.lines().filter_map(|line| Some(line.split_once('=')?.0)).take(4).collect();
+    assert_eq!(names, ["PATH", "TWO", "HOME", "ONE"], "{said}: {}", text(&output.stderr));
+}

@@ -51,12 +51,17 @@ pub(crate) fn exec(spec: &Path, arguments: &[OsString]) -> Result<std::convert::
     remains::remove();
     let mut command = Command::new(path(&launch));
     command.arg0(&launch.argv0.0).args(&arguments[usize::from(launch.drops_first).min(arguments.len())..]);
-    command.env("LD_PRELOAD", list_of(&launch.preload, std::env::var_os("LD_PRELOAD")));
+    let mut added = vec![("LD_PRELOAD", list_of(&launch.preload, std::env::var_os("LD_PRELOAD")))];
     if !launch.libraries.is_empty() {
-        command.env("LD_LIBRARY_PATH", list_of(&launch.libraries, std::env::var_os("LD_LIBRARY_PATH")));
+        added.push(("LD_LIBRARY_PATH", list_of(&launch.libraries, std::env::var_os("LD_LIBRARY_PATH"))));
     }
-    command.envs(launch.environment.iter().map(|(name, value)| (name, &value.0)));
-    command.envs(again(spec, &launch).map(|text| ("TARE_AGAIN", text)));
+    added.extend(launch.environment.iter().map(|(name, value)| (name.as_str(), value.0.clone())));
+    added.extend(again(spec, &launch).map(|text| ("TARE_AGAIN", text)));
+    // A `Command` with variables of its own would sort all of them, and programs may print them in their order.
+    for (name, value) in added {
+        // SAFETY: this process has no other thread.
+        unsafe { std::env::set_var(name, value) };
+    }
     let error = command.exec();
     Err(Failure::io(Code::NoInput, "execute", Path::new(&launch.program.0), &error)
         .remedy("instrumented copies must be visible on every node: set TARE_CACHE to a shared directory"))
