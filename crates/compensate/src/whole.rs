@@ -23,7 +23,7 @@ mod waits;
 pub use crate::crowd::crowded;
 pub use cause::Cause;
 pub use classes::{Classes, Efficiency};
-pub use finding::{Certainty, Finding, FindingKind, LEAST_PART, findings};
+pub use finding::{Certainty, Finding, FindingKind, LEAST_PART, findings, last_to_arrive};
 pub use regions::{Among, OnProcess, RegionTotal, Spread as RegionSpread, region_totals};
 pub use shortage::{Shortage, shortages};
 pub use tree::{CallPath, CallTree};

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use tare_compensate::whole::{Classes, WaitPlace};
+use tare_compensate::whole::Classes;
 use tare_compensate::{CompensatedNode, Figure, Mark};
 use tare_profile::{Clock, DelayModel, Location, MpiLibrary, Node, SIZE_CLASSES, most_of_class};
 
@@ -17,7 +17,7 @@ use crate::run::{InstrumentedImage, Results, Run};
 use crate::select::Decision;
 use crate::switches::{self, SwitchDocument};
 use crate::view::{
-    Contradicted, ContradictedPlace, FindingText, Size, Time, Trust, Undelayed, Whole, clock_doubt, finding_texts, kind_name, knows_waiting,
+    Contradicted, ContradictedPlace, FindingText, Size, Time, Trust, Undelayed, WaitRow, Whole, clock_doubt, finding_texts, kind_name, knows_waiting,
     region_rows, wait_rows,
 };
 
@@ -181,6 +181,7 @@ struct WaitPlaceDocument {
     wait: WaitDocument,
     waiters: Vec<RankDocument>,
     awaited: Vec<RankDocument>,
+    last: Vec<u32>,
 }
 
 #[derive(Serialize)]
@@ -190,7 +191,8 @@ struct RankDocument {
 }
 
 impl WaitPlaceDocument {
-    fn of(place: &WaitPlace) -> Self {
+    fn of(row: &WaitRow<'_>) -> Self {
+        let place = row.place;
         let ranks = |ranks: &[(u32, f64)]| ranks.iter().map(|&(rank, seconds)| RankDocument { rank, seconds }).collect();
         Self {
             operation: place.operation.0,
@@ -199,6 +201,7 @@ impl WaitPlaceDocument {
             wait: WaitDocument { measured_s: Some(place.measured_wait_s), compensated_s: Some(place.wait_s) },
             waiters: ranks(&place.waiters),
             awaited: ranks(&place.awaited),
+            last: row.last.clone(),
         }
     }
 }
@@ -283,7 +286,7 @@ impl WholeDocument {
                 ..ClassesDocument::of(&whole.classes)
             },
             findings: findings.into_iter().map(FindingDocument::of).collect(),
-            waits: wait_rows(results, &whole).iter().map(|row| WaitPlaceDocument::of(row.place)).collect(),
+            waits: wait_rows(results, &whole).iter().map(WaitPlaceDocument::of).collect(),
         }
     }
 }

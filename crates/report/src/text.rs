@@ -14,7 +14,7 @@ use crate::short::name_in_words;
 use crate::style::Role;
 use crate::switches;
 use crate::view::{
-    self, Doubt, FindingText, LINES, OfRanks, RankRow, RegionRow, Size, Time, Trust, Undelayed, WaitRow, Whole, ending, finding_texts, no_finding,
+    self, Doubt, FindingText, LINES, RankRow, RegionRow, Size, Time, Trust, Undelayed, WaitRow, Whole, ending, finding_texts, no_finding,
     nothing_measured, rank_rows, region_rows, remedy_for_nothing,
 };
 
@@ -170,11 +170,6 @@ impl Text<'_> {
         let unit = Unit::for_largest(longest);
         let cells = |cell: &dyn Fn(&WaitRow<'_>) -> String| rows.iter().map(cell).collect::<Vec<_>>();
         let name = |row: &WaitRow<'_>| row.caller.map_or_else(|| row.operation.to_string(), |caller| format!("{} in {caller}", row.operation));
-        let of_ranks = |head: &str, rank: u32, of: OfRanks| {
-            let unit = view::column_of_ranks(rows, of);
-            let head = format!("{head}, {}", unit.name(glyphs));
-            Column::new(head, Align::Left, rank, rows.iter().map(|row| view::longest(of(row.place), 1, unit, glyphs)).collect())
-        };
         writer.blank();
         let names = Column::new(format!("Waiting, {}", unit.unit.name(glyphs)), Align::Left, 0, cells(&name));
         let mut columns = vec![Column::new(self.read_as(), Align::Point, 1, cells(&|row| unit.plain(row.measured_s, glyphs)))];
@@ -182,8 +177,11 @@ impl Text<'_> {
             columns.push(Column::new("parallel", Align::Point, 0, cells(&|row| unit.plain(row.shown_s, glyphs))));
         }
         columns.push(Column::new("calls", Align::Right, 3, cells(&|row| count(row.calls, glyphs))));
-        columns.push(of_ranks("waits most", 4, |place| &place.waiters));
-        columns.push(of_ranks("for", 5, |place| &place.awaited));
+        let most = view::column_of_ranks(rows, |place| &place.waiters);
+        let waiters = cells(&|row| view::longest(&row.place.waiters, 1, most, glyphs));
+        columns.push(Column::new(format!("waits most, {}", most.name(glyphs)), Align::Left, 4, waiters));
+        let unit = view::column_of_ranks(rows, |place| &place.awaited);
+        columns.push(Column::new(format!("for, {}", unit.name(glyphs)), Align::Left, 5, cells(&|row| view::for_whom(row, 1, unit, glyphs))));
         writer.table(&names, columns);
         if !left.is_empty() {
             writer.words("  ", 2, &format!("({}{})", plural(left.len(), "more place", "more places", glyphs), self.how_to_see_all()));

@@ -19,7 +19,7 @@ pub(crate) use order::{Contradicted, ContradictedPlace};
 pub(crate) use regions::{RegionRow, region_rows};
 pub(crate) use shortage::without_processor;
 pub(crate) use trust::{Doubt, Trust, Undelayed, clock_doubt};
-pub(crate) use waits::{OfRanks, WaitRow, column_of_ranks, longest, wait_rows};
+pub(crate) use waits::{WaitRow, column_of_ranks, for_whom, longest, wait_rows};
 
 use crate::layout::{Glyphs, Page};
 use crate::number::{exact_count, time_with_unit};

@@ -328,7 +328,8 @@ impl Judged {
 }
 
 /// The ranks that hardly wait where all meet: at a place; where all of that wait, among those also that come to the same operation elsewhere.
-fn last_to_arrive(place: &WaitPlace, places: &[WaitPlace]) -> Vec<u32> {
+#[must_use]
+pub fn last_to_arrive(place: &WaitPlace, places: &[WaitPlace]) -> Vec<u32> {
     let here = those_that_hardly_wait(&place.waiters);
     if !here.is_empty() {
         return here;

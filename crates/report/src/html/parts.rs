@@ -15,7 +15,9 @@ use crate::number::{Column, count, exact_count, plural, time_with_unit};
 use crate::run::{Results, Run};
 use crate::select::Decision;
 use crate::switches;
-use crate::view::{RegionRow, Size, Time, Trust, Whole, column_of_ranks, ending, knows_waiting, longest, rank_rows, reasons, unended, wait_rows};
+use crate::view::{
+    RegionRow, Size, Time, Trust, Whole, column_of_ranks, ending, for_whom, knows_waiting, longest, rank_rows, reasons, unended, wait_rows,
+};
 
 /// The characters of the page.
 pub(super) const GLYPHS: &Glyphs = &Glyphs::PAGE;
@@ -153,7 +155,7 @@ fn waits(html: &mut String, parts: &Parts<'_>) {
             unit.plain(row.measured_s, GLYPHS),
             count(row.calls, GLYPHS),
             longest(&row.place.waiters, RANKS_NAMED, waiting, GLYPHS),
-            longest(&row.place.awaited, RANKS_NAMED, awaited, GLYPHS)
+            for_whom(row, RANKS_NAMED, awaited, GLYPHS)
         );
     }
     html.push_str("</tbody>");

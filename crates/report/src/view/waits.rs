@@ -1,6 +1,6 @@
 //! Places where ranks wait for each other.
 
-use tare_compensate::whole::WaitPlace;
+use tare_compensate::whole::{WaitPlace, last_to_arrive};
 
 use super::{Size, Whole};
 use crate::layout::Glyphs;
@@ -17,6 +17,8 @@ pub(crate) struct WaitRow<'a> {
     pub(crate) measured_s: f64,
     pub(crate) calls: u64,
     pub(crate) place: &'a WaitPlace,
+    /// Who came last, where ranks meet: messages tell for whom ranks wait, but collective operations do not.
+    pub(crate) last: Vec<u32>,
 }
 
 /// All places where anybody waits, those with the longest waits first.
@@ -29,6 +31,7 @@ pub(crate) fn wait_rows<'a>(results: &Results<'a>, whole: &'a Whole) -> Vec<Wait
         shown_s: place.wait_s / ranks,
         measured_s: place.measured_wait_s / ranks,
         calls: place.calls,
+        last: if place.awaited.is_empty() { last_to_arrive(place, &whole.places) } else { Vec::new() },
         place,
     };
     whole.places.iter().filter(|place| place.wait_s > 0.0 || place.measured_wait_s > 0.0).map(row).collect()
@@ -40,6 +43,16 @@ pub(crate) type OfRanks = fn(&WaitPlace) -> &[(u32, f64)];
 /// The column for the longest waits of single ranks in these rows.
 pub(crate) fn column_of_ranks(rows: &[WaitRow<'_>], of: OfRanks) -> Column {
     Column::for_largest(rows.iter().flat_map(|row| of(row.place)).map(|(_, seconds)| *seconds).fold(0.0, f64::max))
+}
+
+/// For whom ranks wait: for how long, or who came last.
+pub(crate) fn for_whom(row: &WaitRow<'_>, shown: usize, column: Column, glyphs: &Glyphs) -> String {
+    let first: Vec<String> = row.last.iter().take(shown).map(ToString::to_string).collect();
+    match row.last.len() {
+        0 => longest(&row.place.awaited, shown, column, glyphs),
+        number if number > shown => format!("{} and {} more (last)", first.join(", "), exact_count((number - shown) as u64, glyphs)),
+        _ => format!("{} (last)", first.join(", ")),
+    }
 }
 
 /// The ranks with the longest waits, each with them behind it, and how many more there are.
