@@ -8,6 +8,7 @@
 //! half of them lead to where no function begins, it is a jump table, and none of them counts.
 //! An address that code loads counts where the code hands it on, since constants may stand among code as well.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use iced_x86::{Code, FlowControl, Instruction, Mnemonic, OpKind, Register};
@@ -44,15 +45,18 @@ pub(crate) fn starts(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep) ->
     candidates.dedup();
     let mut found = Vec::new();
     let mut last = Reach { end: 0, is_open: true };
+    let mut front = Front::default();
     for &candidate in &candidates {
         let Some(gap) = fragments.gap(image, candidate).filter(|_| candidate >= last.end) else { continue };
-        let room = Room { image, fragments, instructions: &sweep.starts, candidates: &candidates, end: gap.end };
+        let room = Room { image, fragments, instructions: &sweep.starts, candidates: &candidates, range: gap.clone() };
         let follows = !last.is_open && gap.contains(&last.end) && is_filled(image, last.end..candidate);
-        if !follows && !may_begin(image, fragments, &gap, candidate) {
+        front.go_to(image, &gap, candidate);
+        if !follows && (front.comes_to(candidate) || !may_begin(image, fragments, &gap, candidate)) {
             continue;
         }
-        if let Some(reach) = room.reach_of(candidate) {
+        if let Some(reach) = room.reach_of(candidate).filter(|reach| !front.leads_into(candidate, reach.end)) {
             found.push(candidate);
+            front.pass(reach.end);
             last = reach;
         }
     }
@@ -141,6 +145,52 @@ struct Reach {
     is_open: bool,
 }
 
+/// What stands in front of a place in unknown text, decoded from where that begins.
+#[derive(Default)]
+struct Front {
+    gap: u64,
+    /// How far it is decoded.
+    until: u64,
+    /// What the last instruction does that is no padding.
+    last: Option<RawFlow>,
+    /// Where jumps and branches lead.
+    targets: BTreeSet<u64>,
+}
+
+impl Front {
+    fn go_to(&mut self, image: &Image<'_>, gap: &Range<u64>, place: u64) {
+        if self.gap != gap.start {
+            *self = Self { gap: gap.start, until: gap.start, ..Self::default() };
+        }
+        for one in &mut decoder(image, &(self.until..place)) {
+            self.until = one.next_ip();
+            if is_padding(&one) {
+                continue;
+            }
+            let flow = raw_flow(&one);
+            if let RawFlow::Jump(target) | RawFlow::Branch(target) = flow {
+                self.targets.insert(target);
+            }
+            self.last = Some(flow);
+        }
+    }
+
+    /// Goes on behind a function.
+    fn pass(&mut self, end: u64) {
+        (self.until, self.last) = (end, None);
+    }
+
+    /// Whether control goes on to a place from what stands in front of it.
+    fn comes_to(&self, place: u64) -> bool {
+        self.until == place && matches!(self.last, Some(RawFlow::Next | RawFlow::Branch(_)))
+    }
+
+    /// Whether a jump or branch leads to a place behind the begin of what stands there.
+    fn leads_into(&self, start: u64, end: u64) -> bool {
+        self.targets.range(start.saturating_add(1)..end.max(start.saturating_add(1))).next().is_some()
+    }
+}
+
 /// Text in which nothing is known.
 struct Room<'a, 'data> {
     image: &'a Image<'data>,
@@ -149,14 +199,14 @@ struct Room<'a, 'data> {
     instructions: &'a AddressSet,
     /// Sorted.
     candidates: &'a [u64],
-    /// Where what is known begins again.
-    end: u64,
+    /// Between what is known.
+    range: Range<u64>,
 }
 
 impl Room<'_, '_> {
     /// The function that begins at an address, if one does.
     fn reach_of(&self, start: u64) -> Option<Reach> {
-        let fragment = Fragment::new(start..self.end.min(start.saturating_add(MOST_BYTES)), None, false, FoundBy::Pointer);
+        let fragment = Fragment::new(start..self.range.end.min(start.saturating_add(MOST_BYTES)), None, false, FoundBy::Pointer);
         let mut extent = Extent::new(&fragment);
         let mut before: Option<RawFlow> = None;
         let (mut own, mut leads_to) = (Vec::new(), Vec::new());
@@ -189,7 +239,7 @@ impl Room<'_, '_> {
         let is_closed = extent.is_closed() || (matches!(before, Some(RawFlow::Call(_))) && extent.is_behind_branches(end));
         let is_plausible = end > start
             && is_closed
-            && leads_to.iter().all(|&(target, is_call)| self.is_place_to_go((target, is_straight || !is_call), &own, start..end));
+            && leads_to.iter().all(|&(target, is_call)| self.is_place_to_go((target, is_call, is_straight || !is_call), &own, start..end));
         let fragment = Fragment::new(start..end, None, true, FoundBy::Pointer);
         let reach = Reach { end, is_open: !extent.is_behind_branches(end) };
         (is_plausible && !needs_more_than_arguments(self.image, &fragment)).then_some(reach)
@@ -199,9 +249,13 @@ impl Room<'_, '_> {
     /// function that was taken for a part of the one in front, whose end nothing names; what it jumps to, code that it has in common with such
     /// a one, as functions by hand do. Where nothing but calls stands in front of its end, that is no matter of where decoding went astray, and
     /// it may call such code as well: `is_sure`.
-    fn is_place_to_go(&self, (target, is_sure): (u64, bool), own: &[u64], range: Range<u64>) -> bool {
+    fn is_place_to_go(&self, (target, is_call, is_sure): (u64, bool, bool), own: &[u64], range: Range<u64>) -> bool {
         if range.contains(&target) {
             return own.binary_search(&target).is_ok();
+        }
+        // What goes back to unknown code without calling it is the middle of that.
+        if !is_call && (self.range.start..range.start).contains(&target) && self.candidates.binary_search(&target).is_err() {
+            return false;
         }
         match self.fragments.at(target) {
             Some(_) if self.fragments.starting_at(target).is_some() || self.image.symbols_at(target).next().is_some() => true,

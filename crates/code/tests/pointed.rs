@@ -143,7 +143,7 @@ fn what_is_no_function_is_not_taken_for_one() {
 }
 
 /// Numbers that equal aligned places in the middle of a function of which only an unaligned pointer knows: behind an instruction that ends in a
-/// zero, and behind padding that is run over. A function that begins behind a call that does not come back is one.
+/// zero, behind padding that is run over, and behind a jump and a call that code in front of them goes around. A function that begins behind a call that does not come back is one.
 const NUMBERS: &str = r"
     .text
     .globl main
@@ -185,6 +185,21 @@ inside:
     cmp 16(%rsp), %rax
     jl head
     mov 24(%rsp), %rax
+    jmp condition
+    .p2align 4
+turned:
+    sub $3, %rax
+condition:
+    cmp $100, %rax
+    jg turned
+    test %al, %al
+    jns around
+    mov %rax, %rdi
+    call *24(%rsp)
+    .p2align 4, 0xcc
+behind:
+    add $1, %rax
+around:
     add $48, %rsp
     pop %rbx
     ret
@@ -206,6 +221,8 @@ follows:
     .p2align 3
     .quad head, 1
     .quad middle, 1
+    .quad turned, 1
+    .quad behind, 1
 table:
     .quad follows, ends, 1
 packed:
@@ -221,7 +238,7 @@ fn numbers_that_lead_into_a_function_that_nobody_knows_begin_none() {
     let bytes = shop.read("numbers");
     let image = Image::parse(&bytes).expect("an image");
     let address = |wanted: &str| image.symbols().iter().find(|symbol| symbol.name == wanted).unwrap_or_else(|| panic!("no symbol {wanted}")).address;
-    let (inside, begin) = (["head", "middle"].map(address), ["follows", "ends"].map(address));
+    let (inside, begin) = (["head", "middle", "turned", "behind"].map(address), ["follows", "ends"].map(address));
     assert!(inside.iter().all(|address| address.is_multiple_of(16)));
     run(Command::new("strip").arg(shop.path("numbers")));
     let bytes = shop.read("numbers");
