@@ -306,9 +306,10 @@ fn an_adapter_that_is_no_text_is_refused_with_its_place() {
 fn a_library_that_is_there_but_cannot_be_loaded_is_told_from_one_that_is_missing() {
     let place = Place::new();
     let program = program(&place);
-    for (library, words) in
-        [("/etc/passwd", "/etc/passwd cannot be loaded here (invalid ELF header)"), ("libnowhere.so.7", "libnowhere.so.7 is not found here")]
-    {
+    let text_file = place.path().join("text").display().to_string();
+    fs::write(&text_file, "no library\n".repeat(100)).expect("a writable directory");
+    let invalid = format!("{text_file} cannot be loaded here (invalid ELF header)");
+    for (library, words) in [(text_file.as_str(), invalid.as_str()), ("libnowhere.so.7", "libnowhere.so.7 is not found here")] {
         let adapter = format!("<adapter><dependencies><library name='{library}'/></dependencies></adapter>");
         fs::write(place.path().join("needs.xml"), adapter).expect("a writable directory");
         let output = place.tare().args(["instrument", &program, "-o", "copy", "--adapter", "needs.xml"]).output().expect("tare can be started");
