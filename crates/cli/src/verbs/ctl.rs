@@ -99,7 +99,7 @@ struct Wish {
     /// A region that can be switched.
     is_known: bool,
     /// An operation of MPI.
-    is_of_mpi: bool,
+    is_wrapped: bool,
 }
 
 impl Wish {
@@ -108,7 +108,7 @@ impl Wish {
         if text.is_empty() {
             return Err(Failure::new(Code::Usage, "an empty pattern names no region").remedy("give a part of a name, or /./ for all regions"));
         }
-        Ok(Self { pattern: Pattern::parse(text)?, is_known: false, is_of_mpi: false })
+        Ok(Self { pattern: Pattern::parse(text)?, is_known: false, is_wrapped: false })
     }
 }
 
@@ -148,16 +148,16 @@ impl Wishes {
         }
         let has = |wishes: &mut [Wish]| {
             let has = wishes.iter_mut().filter(|wish| wish.pattern.matches(shown) || wish.pattern.matches(raw));
-            has.map(|wish| if kind == RegionKind::Mpi { wish.is_of_mpi = true } else { wish.is_known = true }).count() > 0
+            has.map(|wish| if kind.is_wrapped() { wish.is_wrapped = true } else { wish.is_known = true }).count() > 0
         };
         let (off, on) = (has(&mut self.off), has(&mut self.on));
-        (kind != RegionKind::Mpi && (off || on)).then_some(if on { Want::On } else { Want::Off })
+        (!kind.is_wrapped() && (off || on)).then_some(if on { Want::On } else { Want::Off })
     }
 
     /// That no region that can be switched has some of the names.
     fn vain(&self) -> Option<Failure> {
-        let named = |is_of_mpi: bool| {
-            let vain = self.off.iter().chain(&self.on).filter(|wish| !wish.is_known && wish.is_of_mpi == is_of_mpi);
+        let named = |is_wrapped: bool| {
+            let vain = self.off.iter().chain(&self.on).filter(|wish| !wish.is_known && wish.is_wrapped == is_wrapped);
             let vain: Vec<String> = vain.map(|wish| format!("`{}`", wish.pattern)).collect();
             (!vain.is_empty()).then(|| vain.join(" or "))
         };
@@ -166,7 +166,7 @@ impl Wishes {
             return Some(unknown.remedy("a part of a name, or /…/, a regular expression; `tare report RUN` lists the regions"));
         }
         let names = named(true)?;
-        let stays = Failure::new(Code::NoInput, format!("only operations of MPI have {names} in their names, and those stay on"));
+        let stays = Failure::new(Code::NoInput, format!("only operations of MPI or threads have {names} in their names, and those stay on"));
         Some(stays.remedy("the function that calls them: messages carry delays, and so their operations are never off"))
     }
 }
