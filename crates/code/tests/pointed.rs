@@ -40,6 +40,11 @@ int main(int c, char **v)
 }
 "#;
 
+/// Where a symbol of an image that is not stripped lies.
+fn address_of(image: &Image<'_>, wanted: &str) -> u64 {
+    image.symbols().iter().find(|symbol| symbol.name == wanted).unwrap_or_else(|| panic!("no symbol {wanted}")).address
+}
+
 /// Code of the test's own, by address: its size and what told of it.
 fn starts(program: &Program) -> BTreeMap<u64, (u64, FoundBy)> {
     program.functions.iter().map(|one| (one.entry, (one.size(), one.found_by))).collect()
@@ -66,8 +71,7 @@ fn functions_behind_pointers_are_found_with_neither_symbols_nor_unwind_entries()
         let bytes = shop.read(name);
         let image = Image::parse(&bytes).expect("an image");
         let whole = starts(&Program::analyse(&image).expect("functions"));
-        let address =
-            |wanted: &str| image.symbols().iter().find(|symbol| symbol.name == wanted).unwrap_or_else(|| panic!("no symbol {wanted}")).address;
+        let address = |wanted: &str| address_of(&image, wanted);
         let handlers = ["add", "mul", "stop", "die", "last", "alone", "by_value"].map(address);
         run(Command::new("strip").arg(shop.path(name)));
         let bytes = shop.read(name);
@@ -129,8 +133,7 @@ fn what_is_no_function_is_not_taken_for_one() {
         shop.compile("gcc", name, "s", NO_FUNCTIONS, &[flag]);
         let bytes = shop.read(name);
         let image = Image::parse(&bytes).expect("an image");
-        let address =
-            |wanted: &str| image.symbols().iter().find(|symbol| symbol.name == wanted).unwrap_or_else(|| panic!("no symbol {wanted}")).address;
+        let address = |wanted: &str| address_of(&image, wanted);
         let first = address("first");
         let false_ones = ["constants", "needy", "endless"].map(address);
         run(Command::new("strip").arg(shop.path(name)));
@@ -237,7 +240,7 @@ fn numbers_that_lead_into_a_function_that_nobody_knows_begin_none() {
     shop.compile("gcc", "numbers", "s", NUMBERS, &["-no-pie"]);
     let bytes = shop.read("numbers");
     let image = Image::parse(&bytes).expect("an image");
-    let address = |wanted: &str| image.symbols().iter().find(|symbol| symbol.name == wanted).unwrap_or_else(|| panic!("no symbol {wanted}")).address;
+    let address = |wanted: &str| address_of(&image, wanted);
     let (inside, begin) = (["head", "middle", "turned", "behind"].map(address), ["follows", "ends"].map(address));
     assert!(inside.iter().all(|address| address.is_multiple_of(16)));
     run(Command::new("strip").arg(shop.path("numbers")));
@@ -302,7 +305,7 @@ fn functions_behind_a_jump_with_an_unknown_table_are_found_where_nothing_runs_or
     shop.compile("gcc", "tables", "s", BEHIND_A_JUMP, &["-pie"]);
     let bytes = shop.read("tables");
     let image = Image::parse(&bytes).expect("an image");
-    let address = |wanted: &str| image.symbols().iter().find(|symbol| symbol.name == wanted).unwrap_or_else(|| panic!("no symbol {wanted}")).address;
+    let address = |wanted: &str| address_of(&image, wanted);
     let functions = ["host", "behind", "last"].map(address);
     let places = ["middle", "reached"].map(address);
     run(Command::new("strip").arg(shop.path("tables")));
@@ -394,7 +397,7 @@ fn functions_behind_pointers_may_call_what_was_taken_for_a_part_of_another() {
     shop.compile("gcc", "taken", "s", TAKEN_IN, &["-pie"]);
     let bytes = shop.read("taken");
     let image = Image::parse(&bytes).expect("an image");
-    let address = |wanted: &str| image.symbols().iter().find(|symbol| symbol.name == wanted).unwrap_or_else(|| panic!("no symbol {wanted}")).address;
+    let address = |wanted: &str| address_of(&image, wanted);
     let [helper, handler, later] = ["helper", "handler", "later"].map(address);
     run(Command::new("strip").arg(shop.path("taken")));
     let bytes = shop.read("taken");
@@ -515,7 +518,7 @@ fn functions_behind_ends_that_are_not_seen_at_once_are_none_of_what_stands_in_fr
     shop.compile("gcc", "swallowed", "s", SWALLOWED, &["-pie"]);
     let bytes = shop.read("swallowed");
     let image = Image::parse(&bytes).expect("an image");
-    let address = |wanted: &str| image.symbols().iter().find(|symbol| symbol.name == wanted).unwrap_or_else(|| panic!("no symbol {wanted}")).address;
+    let address = |wanted: &str| address_of(&image, wanted);
     let sizes = [
         ("fails_inside", 11),
         ("behind_own", 4),
@@ -624,7 +627,7 @@ fn straight_functions_behind_pointers_may_call_the_middle_of_others() {
     shop.compile("gcc", "calling", "s", CALLING, &["-pie"]);
     let bytes = shop.read("calling");
     let image = Image::parse(&bytes).expect("an image");
-    let address = |wanted: &str| image.symbols().iter().find(|symbol| symbol.name == wanted).unwrap_or_else(|| panic!("no symbol {wanted}")).address;
+    let address = |wanted: &str| address_of(&image, wanted);
     let [first, middle, second] = ["first", "middle", "second"].map(address);
     run(Command::new("strip").arg(shop.path("calling")));
     let bytes = shop.read("calling");

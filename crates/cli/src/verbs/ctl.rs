@@ -98,7 +98,7 @@ struct Wish {
     pattern: Pattern,
     /// A region that can be switched.
     is_known: bool,
-    /// An operation of MPI.
+    /// An operation of MPI or of threads, which stays on.
     is_wrapped: bool,
 }
 
