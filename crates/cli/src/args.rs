@@ -25,12 +25,15 @@ pub(crate) use reading::{
 
 const AFTER_HELP: &str = "\
 Examples:
-  tare profile -- mpirun -n 2 ./app input        measure, and print where the time went
+  tare profile -- mpirun -n 2 ./app input        measure, and print where the
+                                                 time went
   tare profile --preset mpi-path -- mpirun -n 4 ./app
                                                  only functions on paths to MPI
-  tare validate -- mpirun -n 2 ./app             how close does compensation come?
+  tare validate -- mpirun -n 2 ./app             how close does compensation
+                                                 come?
   tare inspect ./app                             what is in this executable?
-  tare doctor                                    what this machine offers and lacks
+  tare doctor                                    what this machine offers and
+                                                 lacks
 
 Exit status: that of the measured program (a signal as 128 + n).
 Errors of our own: 64 usage, 65 bad input, 66 not found, 69 unavailable, 70 internal, 73 cannot write.";
@@ -99,7 +102,8 @@ pub(crate) enum Format {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  tare doctor                                    what this machine offers and lacks, with remedies
+  tare doctor                                    what this machine offers and
+                                                 lacks, with remedies
   tare doctor --format json                      the same for programs
 
 Exit status: 0 where measuring works, 69 where something that it needs is missing.")]
@@ -125,7 +129,8 @@ pub(crate) enum ShellName {
 #[command(after_help = "\
 Examples:
   source <(tare completion bash)
-  tare completion zsh > ~/.zfunc/_tare           with fpath+=~/.zfunc before compinit
+  tare completion zsh > ~/.zfunc/_tare           with fpath+=~/.zfunc before
+                                                 compinit
   tare completion fish > ~/.config/fish/completions/tare.fish
 `make install` puts them where the shells look for them.")]
 pub(crate) struct CompletionArguments {
@@ -139,7 +144,8 @@ pub(crate) struct CompletionArguments {
 #[command(after_help = "\
 Examples:
   tare manual profile | man -l -                 read a page
-  tare manual -o man1                            write all pages: tare.1, tare-profile.1 …")]
+  tare manual -o man1                            write all pages: tare.1,
+                                                 tare-profile.1 …")]
 pub(crate) struct ManualArguments {
     /// The verb (default: the command itself)
     #[arg(conflicts_with = "output")]
@@ -272,6 +278,17 @@ mod tests {
         let given = options("tare top --once --preset all --library a,b --exact --trial -o RUN --budget 2% -- ./app --preset x");
         assert_eq!(given, ["--preset=all", "--budget=2%", "--library=a", "--library=b", "--trial=30s", "--exact"]);
         assert!(options("tare top RUN").is_empty());
+    }
+
+    #[test]
+    fn examples_fit_into_80_columns() {
+        let whole = Arguments::command();
+        for command in std::iter::once(&whole).chain(whole.get_subcommands()) {
+            let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            for line in after.lines().filter(|line| line.starts_with("  ")) {
+                assert!(line.chars().count() <= 80, "{}: {line}", command.get_name());
+            }
+        }
     }
 
     #[test]

@@ -20,9 +20,16 @@ use crate::rundir::{End, RunDirectory, node_local};
 /// A graph file, mapped.
 pub(crate) struct Graph {
     name: String,
-    bytes: Mmap,
+    /// Why it could not be opened is said in the place of what it holds.
+    bytes: Result<Mmap, String>,
     /// Whether its process runs on this node.
     runs: bool,
+}
+
+impl Graph {
+    fn file<'a>(&'a self, live: Option<&'a Live>) -> GraphFile<'a> {
+        GraphFile { name: &self.name, bytes: self.bytes.as_deref().map_err(String::as_str), live }
+    }
 }
 
 /// All graphs of a run: a process's own memory before what was copied from it.
@@ -36,16 +43,15 @@ pub(crate) fn graphs(run: &RunDirectory, id: &str) -> Result<Vec<Graph>, Failure
         if known.contains(&file_name(&path)) {
             continue;
         }
-        match map(&path) {
-            Ok(bytes) => {
-                known.insert(file_name(&path));
-                // A run directory on the file system of several nodes may hold the graph of a process of another one.
-                let runs = is_local && is_alive(&path);
-                graphs.push(Graph { name: file_name(&path), bytes, runs });
-            }
-            Err(_) if is_local => {}
-            Err(failure) => return Err(failure),
+        let bytes = map(&path).map_err(|error| error.to_string());
+        // One that has ended stands in the run directory.
+        if is_local && bytes.is_err() {
+            continue;
         }
+        known.insert(file_name(&path));
+        // A run directory on the file system of several nodes may hold the graph of a process of another one.
+        let runs = is_local && is_alive(&path);
+        graphs.push(Graph { name: file_name(&path), bytes, runs });
     }
     Ok(graphs)
 }
@@ -54,10 +60,12 @@ pub(crate) fn graphs(run: &RunDirectory, id: &str) -> Result<Vec<Graph>, Failure
 pub(crate) fn profile(graphs: &[Graph], descriptions: &[&[u8]], ends: &[End], extent: Extent) -> Result<Profile, ProfileError> {
     let end = |graph: &Graph| ends.iter().find(|end| end.graph == graph.name && end.ticks > 0);
     let at_end = |end: &End| Live { ticks: end.ticks, ns: end.ns, has_ended: true, threads: Vec::new() };
-    let about = |graph: &Graph| if graph.runs { Some(look(&graph.bytes)) } else { end(graph).map(at_end) };
+    let about = |graph: &Graph| match &graph.bytes {
+        Ok(bytes) if graph.runs => Some(look(bytes)),
+        _ => end(graph).map(at_end),
+    };
     let live: Vec<Option<Live>> = graphs.iter().map(about).collect();
-    let files: Vec<GraphFile<'_>> =
-        graphs.iter().zip(&live).map(|(graph, live)| GraphFile { name: &graph.name, bytes: &graph.bytes, live: live.as_ref() }).collect();
+    let files: Vec<GraphFile<'_>> = graphs.iter().zip(&live).map(|(graph, live)| graph.file(live.as_ref())).collect();
     Profile::read_live(&files, descriptions, extent)
 }
 

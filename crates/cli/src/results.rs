@@ -138,8 +138,8 @@ impl Results {
     fn so_far(run: &RunDirectory, extent: Extent) -> Result<Self, Failure> {
         let record = run.read_record()?;
         let graphs = live::graphs(run, &record.id)?;
-        let descriptions = map_all(run, "regions")?;
-        let descriptions: Vec<&[u8]> = descriptions.iter().map(|(_, bytes)| &bytes[..]).collect();
+        let descriptions = descriptions(run)?;
+        let descriptions: Vec<&[u8]> = descriptions.iter().map(|bytes| &bytes[..]).collect();
         let mut profile = live::profile(&graphs, &descriptions, &record.ends, extent)
             .map_err(|error| Failure::new(Code::BadInput, format!("{} cannot be read: {error}", run.path.display())))?;
         if record.exit.is_some() {
@@ -220,8 +220,8 @@ impl Results {
         if self.foreign.is_some() {
             return Ok(self.about());
         }
-        let descriptions = map_all(&self.run, "regions")?;
-        let descriptions: Vec<&[u8]> = descriptions.iter().map(|(_, bytes)| &bytes[..]).collect();
+        let descriptions = descriptions(&self.run)?;
+        let descriptions: Vec<&[u8]> = descriptions.iter().map(|bytes| &bytes[..]).collect();
         Ok(tare_report::Run { probed: Some(tare_profile::described(&descriptions)), ..self.about() })
     }
 
@@ -370,24 +370,19 @@ pub(crate) fn mode(how: Compensate) -> tare_compensate::Mode {
     }
 }
 
-/// Maps all files of a run with an ending: name and bytes.
-fn map_all(run: &RunDirectory, ending: &str) -> Result<Vec<(String, Mmap)>, Failure> {
-    run.files(ending)?
-        .into_iter()
-        .filter(|path| path.metadata().is_ok_and(|about| about.len() > 0))
-        .map(|path| Ok((file_name(&path), map(&path)?)))
-        .collect()
+/// Maps the descriptions of a run's regions: those that cannot be opened are missed where they are needed.
+fn descriptions(run: &RunDirectory) -> Result<Vec<Mmap>, Failure> {
+    Ok(run.files("regions")?.iter().filter_map(|path| map(path).ok()).filter(|bytes| !bytes.is_empty()).collect())
 }
 
 pub(crate) fn file_name(path: &Path) -> String {
     path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
-pub(crate) fn map(path: &Path) -> Result<Mmap, Failure> {
-    let failed = |error: &std::io::Error| Failure::io(Code::NoInput, "read", path, error);
-    let file = std::fs::File::open(path).map_err(|error| failed(&error))?;
+pub(crate) fn map(path: &Path) -> std::io::Result<Mmap> {
+    let file = std::fs::File::open(path)?;
     // SAFETY: files in a run directory are replaced by renaming, never shortened in place.
-    let bytes = unsafe { Mmap::map(&file) }.map_err(|error| failed(&error))?;
+    let bytes = unsafe { Mmap::map(&file) }?;
     let is_sparse = file.metadata().is_ok_and(|about| about.blocks().saturating_mul(BLOCK * SPARSE) < about.len());
     if is_sparse {
         // What stands in a few pages of a graph file is found without; of thousands of files the system's memory would fill with zeros.
@@ -426,7 +421,7 @@ mod tests {
         fs::write(&dense, vec![1; 1 << 20]).expect("room");
         File::open(&dense).and_then(|file| file.sync_all()).expect("room");
         for (path, wanted) in [(&sparse, true), (&dense, false)] {
-            let bytes = map(path).unwrap_or_else(|failure| panic!("{failure}"));
+            let bytes = map(path).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(is_read_at_random(bytes.as_ptr().addr()), wanted, "{}", path.display());
         }
     }

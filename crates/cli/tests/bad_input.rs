@@ -196,18 +196,20 @@ fn graphs_that_cannot_be_read_are_named() {
     for name in drafts.iter().map(String::as_str).chain(["run/other-1-0.graph"]) {
         fs::write(place.path().join(name), "").expect("a writable directory");
     }
+    std::os::unix::fs::symlink("nothing", place.path().join("run/away-2-0.graph")).expect("a writable directory");
     let report = place.tare().args(["report", "run"]).output().expect("tare can be started");
     let shown = text(&report.stdout);
     assert!(shown.contains("other-1-0.graph: the graph file ends within its header"), "{}{shown}{}", text(&measured.stderr), text(&report.stderr));
+    assert!(shown.contains("away-2-0.graph: No such file or directory"), "{shown}");
     assert!(!shown.contains("draft"), "{shown}");
     assert_eq!(drafts.map(|name| place.path().join(name).exists()), [true, false]);
     for entry in fs::read_dir(place.path().join("run")).expect("a run").filter_map(Result::ok) {
         let name = entry.file_name().to_string_lossy().into_owned();
-        if name.ends_with(".graph") && name != "other-1-0.graph" {
+        if name.ends_with(".graph") && name != "other-1-0.graph" && name != "away-2-0.graph" {
             fs::remove_file(entry.path()).expect("it is there");
         }
     }
-    refused(&place, &["report", "run"], 65, &["other-1-0.graph: the graph file ends within its header"]);
+    refused(&place, &["report", "run"], 65, &["away-2-0.graph: No such file or directory"]);
 }
 
 #[test]

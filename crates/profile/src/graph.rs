@@ -46,6 +46,9 @@ pub enum ReadError {
         /// The latest one known.
         known: u32,
     },
+    /// The system does not open it, and says why.
+    #[error("{0}")]
+    Unopened(String),
     /// It ends within its header.
     #[error("the graph file ends within its header")]
     Short,
@@ -53,13 +56,14 @@ pub enum ReadError {
     #[error("{0}")]
     Description(DescriptionError),
     /// The description of an image's regions that is missing, or cannot be read.
-    #[error("regions have no names, as it is missing or damaged")]
+    #[error("regions have no names, as it is missing, damaged or not to be opened")]
     Undescribed,
 }
 
 /// Reads a file into a process and its locations, whose `process` is still to be set.
 pub(crate) fn read(file: &GraphFile<'_>, regions: &mut RegionTable<'_>, extent: Extent) -> Result<(Process, Vec<Location>), ReadError> {
     let &GraphFile { name, bytes, live } = file;
+    let bytes = bytes.map_err(|why| ReadError::Unopened(why.to_string()))?;
     let mut header = header(bytes)?;
     let is_running = header.state == ProcessState::Running as u32;
     let live = live.filter(|live| !live.has_ended || (is_running && live.ticks > header.last_ticks));

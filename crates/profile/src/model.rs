@@ -69,8 +69,8 @@ pub enum Extent {
 pub struct GraphFile<'a> {
     /// Its name.
     pub name: &'a str,
-    /// What it holds.
-    pub bytes: &'a [u8],
+    /// What it holds, or why it could not be opened.
+    pub bytes: Result<&'a [u8], &'a str>,
     /// What is known beside it of its process, if that runs, or its end was seen.
     pub live: Option<&'a Live>,
 }
@@ -82,7 +82,7 @@ impl Profile {
     /// Where there are graph files and none of them can be read. A file among others that cannot be read
     /// is listed in [`Profile::unreadable`].
     pub fn read(graphs: &[(&str, &[u8])], descriptions: &[&[u8]]) -> Result<Self, ProfileError> {
-        let files: Vec<GraphFile<'_>> = graphs.iter().map(|&(name, bytes)| GraphFile { name, bytes, live: None }).collect();
+        let files: Vec<GraphFile<'_>> = graphs.iter().map(|&(name, bytes)| GraphFile { name, bytes: Ok(bytes), live: None }).collect();
         Self::read_live(&files, descriptions, Extent::All)
     }
 

@@ -48,8 +48,9 @@ fn descriptions_that_are_missing_or_damaged_are_named() {
     let read = |descriptions: &[&[u8]]| Profile::read(&[("a.graph", &file.0)], descriptions).expect("a sound file");
     let unreadable = |profile: &Profile| -> Vec<String> { profile.unreadable.iter().map(|file| format!("{}: {}", file.name, file.error)).collect() };
     assert!(read(&[&whole[0], &whole[1]]).is_described());
-    let name =
-        |identity: [u8; 16]| identity.map(|byte| format!("{byte:02x}")).concat() + ".regions: regions have no names, as it is missing or damaged";
+    let name = |identity: [u8; 16]| {
+        identity.map(|byte| format!("{byte:02x}")).concat() + ".regions: regions have no names, as it is missing, damaged or not to be opened"
+    };
     let lacking = read(&[&whole[0]]);
     assert!(!lacking.is_described() && !lacking.only(|_| true).is_described());
     assert_eq!(unreadable(&lacking), [name(MPI)]);
@@ -95,7 +96,7 @@ fn where_a_thread_stands_the_open_regions_alone_say() {
     for words in [words(2), None] {
         let live = thread(words);
         let paths = [Extent::All, Extent::Open].map(|extent| {
-            let given = Given { name: "a.graph", bytes: &file.0, live: Some(&live) };
+            let given = Given { name: "a.graph", bytes: Ok(&file.0), live: Some(&live) };
             let profile = Profile::read_live(&[given], &descriptions, extent).expect("a sound file");
             let location = &profile.locations[0];
             let standing = location.standing.expect("it runs");
@@ -118,7 +119,7 @@ fn regions_alone_have_the_sums_of_their_call_paths() {
     let descriptions = descriptions();
     let descriptions: Vec<&[u8]> = descriptions.iter().map(Vec::as_slice).collect();
     let [all, regions] = [Extent::All, Extent::Regions].map(|extent| {
-        let profile = Profile::read_live(&[Given { name: "a.graph", bytes: &file.0, live: None }], &descriptions, extent).expect("a sound file");
+        let profile = Profile::read_live(&[Given { name: "a.graph", bytes: Ok(&file.0), live: None }], &descriptions, extent).expect("a sound file");
         let location = &profile.locations[0];
         let mut sums = std::collections::BTreeMap::<String, (u64, u64, i64, u64, u64, usize)>::new();
         for node in &location.nodes {
@@ -225,14 +226,6 @@ fn a_file_that_ends_early_keeps_what_it_holds_and_counts_the_rest() {
 }
 
 #[test]
-fn counts_beyond_all_reason_do_not_overflow() {
-    let mut file = sample();
-    file.node(2, 2, 1, u64::MAX, 20_000).node(3, 3, 1, u64::MAX / 2, 20_000);
-    let profile = read(&[("a.graph", &file.0)]).expect("a sound file but for its counts");
-    assert_eq!(profile.locations[0].events, u64::MAX);
-}
-
-#[test]
 fn images_for_which_there_was_no_room_are_counted() {
     let mut file = sample();
     assert_eq!(read(&[("a.graph", &file.0)]).expect("a sound file").processes[0].lost_images, 0);
@@ -244,6 +237,34 @@ fn images_for_which_there_was_no_room_are_counted() {
 
 fn support_nodes() -> usize {
     (tare_format::graph::HEADER_AREA + tare_format::graph::NODES) as usize
+}
+
+#[test]
+fn counts_that_no_program_can_have_are_left_out_and_counted() {
+    let sound = read(&[("a.graph", &sample().0)]).expect("a sound file");
+    for (field, of_cold) in [(0, false), (8, false), (16, true), (48, true)] {
+        let mut file = sample();
+        let table = if of_cold { tare_format::graph::COLD_NODES } else { tare_format::graph::NODES };
+        file.bytes(tare_format::graph::HEADER_AREA + table + 64 * 4 + field, &[0x61; 8]);
+        let profile = read(&[("a.graph", &file.0)]).expect("a sound file but for one count");
+        assert_eq!(profile.processes[0].damaged_records, 1, "{field}");
+        let (node, whole) = (&profile.locations[0].nodes[4], &sound.locations[0].nodes[4]);
+        assert_eq!(node.on_calls, if of_cold { whole.on_calls } else { 0 });
+        assert_eq!(node.exchanged().wait_ticks, if of_cold { 0 } else { whole.exchanged().wait_ticks });
+    }
+}
+
+#[test]
+fn what_cannot_be_opened_is_listed_among_what_can() {
+    let (file, descriptions) = (sample(), descriptions());
+    let descriptions: Vec<&[u8]> = descriptions.iter().map(|bytes| &bytes[..]).collect();
+    let closed = Given { name: "b.graph", bytes: Err("Permission denied"), live: None };
+    let profile = Profile::read_live(&[Given { name: "a.graph", bytes: Ok(&file.0), live: None }, closed], &descriptions, Extent::All);
+    let profile = profile.expect("one of two can be opened");
+    let unreadable: Vec<_> = profile.unreadable.iter().map(|file| format!("{}: {}", file.name, file.error)).collect();
+    assert_eq!((profile.processes.len(), unreadable), (1, vec!["b.graph: Permission denied".to_string()]));
+    let error = Profile::read_live(&[closed], &descriptions, Extent::All).expect_err("nothing can be read");
+    assert_eq!(error.to_string(), "b.graph: Permission denied");
 }
 
 #[test]

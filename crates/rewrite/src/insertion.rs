@@ -55,7 +55,7 @@ pub enum Scope {
 }
 
 /// A place at which something may be inserted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Place {
     /// The point.
     pub point: Point,

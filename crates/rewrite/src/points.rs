@@ -84,7 +84,7 @@ pub(crate) struct Region {
 }
 
 /// What leads to an arrival.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Way {
     /// Entries of the jump table with this number.
     Table(u32),
@@ -97,14 +97,14 @@ pub(crate) enum Way {
 pub(crate) struct Points {
     pub(crate) placed: Vec<Placed>,
     pub(crate) regions: SmallVec<[Region; 1]>,
-    /// What leads where: the way, the link address of the instruction, and the number of the arrival there.
-    pub(crate) ways: Vec<(Way, u64, u32)>,
+    /// What leads where: by the way and the link address of the instruction the number of the arrival there.
+    ways: HashMap<(Way, u64), u32>,
     /// Calls that unwind to an arrival: their link addresses, the landing pad, the number of the arrival; sorted.
     pub(crate) landings: Vec<(Range<u64>, u64, u32)>,
     /// Loops and call sites that are left alone.
     pub(crate) refused: Vec<(Scope, u64, SiteReason)>,
-    /// What is inserted on the arrivals at an instruction, by their numbers, while they are found.
-    arrived: HashMap<u64, Vec<Insertions>>,
+    /// By the link address of an instruction what is inserted on the arrivals there, with their numbers, while they are found.
+    arrived: HashMap<u64, HashMap<Insertions, u32>>,
 }
 
 /// Regions and places, in their order.
@@ -113,7 +113,7 @@ type Insertions = SmallVec<[(u32, Place); 1]>;
 impl Points {
     /// The arrival at an instruction that a way leads to, if it has one of its own.
     pub(crate) fn arrival(&self, way: Way, at: u64) -> Option<u32> {
-        self.ways.iter().find(|one| one.0 == way && one.1 == at).map(|one| one.2)
+        self.ways.get(&(way, at)).copied()
     }
 
     fn region(&mut self, scope: Scope, range: Range<u64>, callee: Option<u64>) -> u32 {
@@ -125,18 +125,18 @@ impl Points {
     /// The number of the way to an instruction on which this is inserted, added where there is none yet.
     fn arrive(&mut self, at: u64, insertions: &[(u32, Place)]) -> u32 {
         let arrived = self.arrived.entry(at).or_default();
-        if let Some(number) = arrived.iter().position(|known| known.as_slice() == insertions) {
-            return number as u32;
+        if let Some(&number) = arrived.get(insertions) {
+            return number;
         }
         let number = arrived.len() as u32;
-        arrived.push(Insertions::from_slice(insertions));
+        arrived.insert(Insertions::from_slice(insertions), number);
         self.placed.extend(insertions.iter().map(|&(region, place)| Placed { at, slot: Slot::Arrival(number), region, place }));
         number
     }
 
     /// Whether this is what is inserted on an arrival at an instruction.
     fn is_inserted(&self, at: u64, number: u32, insertions: &[(u32, Place)]) -> bool {
-        self.arrived.get(&at).and_then(|arrived| arrived.get(number as usize)).is_some_and(|known| known.as_slice() == insertions)
+        self.arrived.get(&at).and_then(|arrived| arrived.get(insertions)) == Some(&number)
     }
 }
 
@@ -194,7 +194,7 @@ fn function_points(points: &mut Points, function: &Function, body: &Body, has_cl
     points.placed.push(Placed { at: entry, slot: Slot::Fall, region, place: place(Point::FunctionEnter, entry) });
     for &entry in &function.other_entries {
         let number = points.arrive(entry, &[(region, place(Point::FunctionEnter, entry))]);
-        points.ways.push((Way::Entry, entry, number));
+        points.ways.insert((Way::Entry, entry), number);
     }
     for one in body.tied() {
         if let Some(slot) = exit_slot(one.flow) {

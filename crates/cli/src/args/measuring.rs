@@ -119,11 +119,13 @@ impl Job {
 #[command(after_help = "\
 Examples:
   tare profile -- mpirun -n 2 ./app input
-  tare profile -o RUN --preset cc2 --library liblammps -- mpirun -n 2 lmp -in in.melt
+  tare profile --preset cc2 --library liblammps -- mpirun -n 2 lmp -in in.melt
   tare profile --budget 1% --trial -- mpirun -n 2 ./app input
-                                                 what probes lengthen by 1 % at most
+                                                 what probes lengthen by 1 % at
+                                                 most
   tare profile --preset all -- mpirun -n 2 ./app input
-                                                 every function, whatever that costs
+                                                 every function, whatever that
+                                                 costs
   tare profile --compensate off -- ./serial")]
 pub(crate) struct ProfileArguments {
     /// Directory for the run (default: named after the program and the time)
@@ -144,10 +146,12 @@ pub(crate) struct ProfileArguments {
 Examples:
   tare run -- mpirun -n 2 ./app.tare             an instrumented program
   tare run -- mpirun -n 2 ./app                  MPI operations alone
-  tare run -- ./hooked                           a program compiled with -finstrument-functions
+  tare run -- ./hooked                           a program compiled with
+                                                 -finstrument-functions
                                                  (docs/ways-in.md)
   tare run --budget 2% -- ./app.tare             probes cost at most two percent
-  tare run --mpi openmpi -- ./job.sh             a script that starts instrumented programs")]
+  tare run --mpi openmpi -- ./job.sh             a script that starts
+                                                 instrumented programs")]
 pub(crate) struct RunArguments {
     /// Directory for the run (default: named after the program and the time)
     #[arg(short, long, value_name = "DIR", env = "TARE_OUTPUT")]
@@ -187,10 +191,12 @@ pub(crate) enum MpiChoice {
     group = clap::ArgGroup::new("switch").required(true).multiple(true),
     after_help = "\
 Examples:
-  tare ctl RUN --off push_back                   regions with `push_back` in their name, in all
-                                                 processes of RUN on this node
-  tare ctl RUN --off '/^std::/' --on /sort/      /…/ is a regular expression; what is on comes
-                                                 after what is off
+  tare ctl RUN --off push_back                   regions with `push_back` in
+                                                 their name, in all processes of
+                                                 RUN on this node
+  tare ctl RUN --off '/^std::/' --on /sort/      /…/ is a regular expression;
+                                                 what is on comes after what is
+                                                 off
 
 A region that is off costs next to nothing; its calls are not counted, and
 its time is that of its callers. A process follows when it next enters a
@@ -218,7 +224,8 @@ pub(crate) struct CtlArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  tare validate -- mpirun -n 2 ./app             15 pairs of runs; the table of ranks and errors
+  tare validate -- mpirun -n 2 ./app             15 pairs of runs; the table of
+                                                 ranks and errors
   tare validate -n 5 --format svg -- mpirun -n 2 ./app > validate.svg
 
 Compared is the time of each rank from MPI_Init to MPI_Finalize (without MPI:

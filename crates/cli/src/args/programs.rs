@@ -129,13 +129,15 @@ pub(crate) enum Level {
 Examples:
   tare inspect ./app --sort instructions:desc --top 20
                                                  the largest functions
-  tare inspect ./app --functions solver --calls  who calls what, in functions with `solver` in
-                                                 their name
-  tare inspect ./app --loops --sort depth:desc   the deepest loops, with their place in the source
+  tare inspect ./app --functions solver --calls  who calls what, in functions
+                                                 with `solver` in their name
+  tare inspect ./app --loops --sort depth:desc   the deepest loops, with their
+                                                 place in the source
   tare inspect ./app --format json --loops --calls > app.json
   tare inspect ./app --format dot --from main --depth 3 | dot -Tsvg > calls.svg
   tare inspect ./app --cfg solve | dot -Tsvg > solve.svg
-  tare inspect old/app --compare new/app         what changed from one build to the next")]
+  tare inspect old/app --compare new/app         what changed from one build to
+                                                 the next")]
 pub(crate) struct InspectArguments {
     /// Executable or shared library
     pub(crate) image: PathBuf,
@@ -184,15 +186,19 @@ pub(crate) struct InspectArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  tare select ./app --preset mpi-path            counts by reason (JSON: for each function)
-  tare select ./app --preset auto --budget 1%    what stays cheap, and what it is expected to cost
+  tare select ./app --preset mpi-path            counts by reason (JSON: for
+                                                 each function)
+  tare select ./app --preset auto --budget 1%    what stays cheap, and what it
+                                                 is expected to cost
   tare select ./app --preset cc3 --list          one name a line
   tare select ./app --filter my.xml              what a filter file lets in
-  tare select ./app --explain=solve              which rule decided on functions with `solve` in
-                                                 their name
+  tare select ./app --explain=solve              which rule decided on functions
+                                                 with `solve` in their name
   tare select ./app --preset cc3 --format scorep > app.filter
-                                                 the same choice for another tool
-  tare select --table ./app ./lib.so             how many functions each filter of paper 2 leaves
+                                                 the same choice for another
+                                                 tool
+  tare select --table ./app ./lib.so             how many functions each filter
+                                                 of paper 2 leaves
   tare select --print-preset cc3 > my.xml        a filter file to begin with")]
 pub(crate) struct SelectArguments {
     /// Executable or shared library
@@ -224,21 +230,28 @@ pub(crate) struct SelectArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  tare instrument ./app -o app.tare              then: tare run -- mpirun -n 2 ./app.tare
+  tare instrument ./app -o app.tare              a copy with probes, and how it
+  tare run -- mpirun -n 2 ./app.tare             is measured
   tare instrument ./app -o app.hooks --adapter cyg-profile
-                                                 calls the hooks of -finstrument-functions,
-                                                 without recompiling
+                                                 calls the hooks of
+                                                 -finstrument-functions, without
+                                                 recompiling
   tare instrument --print-adapter counting > my.xml
-                                                 an adapter of your own (docs/adapters.md):
+                                                 an adapter of your own
+                                                 (docs/adapters.md):
                                                  --adapter my.xml
   tare instrument ./app -o app.tare --levels functions,loops,callsites
-                                                 loops and call sites are regions as well
+                                                 loops and call sites are
+                                                 regions as well
                                                  (docs/instrument.md)
-  tare instrument --check app.tare               is the copy whole, and what its original gives?
+  tare instrument --check app.tare               is the copy whole, and what its
+                                                 original gives?
   tare instrument --check app.hooks --adapter cyg-profile
-                                                 the same, of a copy that an adapter made
+                                                 the same, of a copy that an
+                                                 adapter made
   tare instrument ./app --bisect --preset all -- ./app input
-                                               which function must not be instrumented?")]
+                                               which function must not be
+                                               instrumented?")]
 pub(crate) struct InstrumentArguments {
     /// Executable or shared library
     #[arg(required_unless_present = "print_adapter")]

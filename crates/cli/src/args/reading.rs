@@ -72,17 +72,22 @@ pub(crate) enum ReportFormat {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  tare report RUN                                findings, and what takes most time
+  tare report RUN                                findings, and what takes most
+                                                 time
   tare report RUN --all                          every rank and region as text
   tare report RUN --compensate off               as measured
-  tare report RUN --format html > run.html       one file with all views, without network
+  tare report RUN --format html > run.html       one file with all views,
+                                                 without network
   tare report RUN --format json | jq .whole      for programs
   tare report RUN --format collapsed | flamegraph.pl --countname ns > run.svg
   tare report RUN --format callgrind -o callgrind.out.run
   tare report RUN --format csv --ranks 0-3 -o csv
-                                                 a file for each of the ranks: csv/rank-00000.csv
-  tare report RUN --format tau -o profiles       then, in that directory: pprof, or paraprof
-  tare report scorep-run/profile.cubex           what Score-P, Scalasca or TAU measured
+                                                 a file for each of the ranks:
+                                                 csv/rank-00000.csv
+  tare report RUN --format tau -o profiles       then, in that directory: pprof,
+                                                 or paraprof
+  tare report scorep-run/profile.cubex           what Score-P, Scalasca or TAU
+                                                 measured
 Other tools know no intervals: what is not to be trusted stands in one entry
 of its own (docs/report.md).")]
 pub(crate) struct ReportArguments {
@@ -153,8 +158,9 @@ pub(crate) struct Carried {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  tare view RUN                                  writes RUN/report.html and opens it where there
-                                                 is a display
+  tare view RUN                                  writes RUN/report.html and
+                                                 opens it where there is a
+                                                 display
   tare view RUN -o run.html                      elsewhere")]
 pub(crate) struct ViewArguments {
     /// Run directory; or a directory of TAU's profiles, or a file of Cube
@@ -172,15 +178,17 @@ pub(crate) struct ViewArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  tare compare OLD NEW                           what got slower from one run to the other
+  tare compare OLD NEW                           what got slower from one run to
+                                                 the other
   tare compare OLD1 OLD2 OLD3 --with NEW1 NEW2 NEW3
-                                                 several runs on each side: the noise between
-                                                 runs counts
-  tare compare RUN1 RUN2 RUN4                    side by side; changes are from the first
+                                                 several runs on each side: the
+                                                 noise between runs counts
+  tare compare RUN1 RUN2 RUN4                    side by side; changes are from
+                                                 the first
   tare compare --least 2% OLD NEW --format json
   tare compare OLD NEW --format html -o compare.html
-  tare compare scorep-old/profile.cubex NEW      against a file of Cube, or a directory of TAU's
-                                                 profiles
+  tare compare scorep-old/profile.cubex NEW      against a file of Cube, or a
+                                                 directory of TAU's profiles
 
 Exit status:
   0   nothing got slower by --least or more that can be told
@@ -223,9 +231,11 @@ fn parse_percent(text: &str) -> Result<f64, String> {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  tare top RUN                                   a run that goes on, or has ended
+  tare top RUN                                   a run that goes on, or has
+                                                 ended
   tare top -- mpirun -n 4 ./app input            measure a program, and watch it
-  tare top --preset all -- mpirun -n 4 ./app     with the options of `tare profile`
+  tare top --preset all -- mpirun -n 4 ./app     with the options of
+                                                 `tare profile`
   tare top RUN --once                            one frame as text
   tare top RUN --format json                     the same for programs
 
@@ -259,14 +269,17 @@ pub(crate) struct TopArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  tare serve RUN                                 prints an address with a token: the page, anew
-                                                 while the run goes on
-  ssh -L 7717:localhost:7717 NODE                then the address works here, too
+  tare serve RUN                                 prints an address with a token:
+                                                 the page, anew while the run
+                                                 goes on
+  ssh -L 7717:localhost:7717 NODE                then the address works here,
+                                                 too
   curl -H 'Authorization: Bearer TOKEN' http://127.0.0.1:7717/metrics
-                                                 Prometheus' text; also /report.json and
+                                                 Prometheus' text; also
+                                                 /report.json and
                                                  /query?q=QUESTION
-  tare serve RUN --listen 0.0.0.0:7717           for whoever has the address, from other machines
-                                                 as well")]
+  tare serve RUN --listen 0.0.0.0:7717           for whoever has the address,
+                                                 from other machines as well")]
 pub(crate) struct ServeArguments {
     /// Run directory; or a directory of TAU's profiles, or a file of Cube
     pub(crate) run: PathBuf,
@@ -293,8 +306,8 @@ Examples:
   tare query RUN time of call at app.c:57        of one call statement
   tare query RUN communication at app.c:62 by peer
                                                  of one communication statement
-  tare query RUN loop at app.c:40                and what is nested in it: events in loop at
-                                                 app.c:40
+  tare query RUN loop at app.c:40                and what is nested in it:
+                                                 events in loop at app.c:40
   tare query RUN self by region top 10           where the time goes
   tare query RUN where                           where each rank is now
 
@@ -325,15 +338,16 @@ pub(crate) struct QueryArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  tare simulate docs/examples/slack.sim          how far off each model is, and the ends of the
-                                                 first ranks
+  tare simulate docs/examples/slack.sim          how far off each model is, and
+                                                 the ends of the first ranks
   tare simulate docs/examples/halo.sim --ranks 100000
   tare simulate FILE --format json               every rank
 
 A description says what each rank computes, calls, sends and receives, and
 what communication and probes cost:
   ranks 2; probes cost 50ns
-  if rank == 0 { call work times 1000 each 30ns; send to 1 } else { recv from 0 }")]
+  if rank == 0 { call work times 1000 each 30ns; send to 1 }
+  else { recv from 0 }")]
 pub(crate) struct SimulateArguments {
     /// The description (docs/simulate.md)
     pub(crate) file: PathBuf,

@@ -32,6 +32,9 @@ pub(super) struct Places {
 /// Regions with greater numbers, which no image has but in a damaged file, are looked for each time.
 const MOST_MET: u32 = 1 << 20;
 
+/// More than any program counts, and more ticks than it runs: nine years of them at 4 GHz.
+const MOST_COUNTED: u64 = 1 << 60;
+
 /// What is not in the model.
 const NOWHERE: u32 = u32::MAX;
 
@@ -78,9 +81,7 @@ impl Reader<'_, '_> {
         let mut nodes = Vec::with_capacity(indices.len());
         let mut events: u64 = 0;
         for index in indices {
-            let Some(raw) = self.record(arena + NODES, u64::from(index), RawNode::SIZE, RawNode::from_bytes) else {
-                break;
-            };
+            let Some(raw) = self.raw_node(arena, index) else { break };
             if raw.region == 0 && index != 0 {
                 continue;
             }
@@ -125,6 +126,23 @@ impl Reader<'_, '_> {
         self.nodes(arena, location, kept.into_iter())
     }
 
+    /// A node as it stands in the file; it keeps its place, and has no counts, where these are no program's.
+    pub(super) fn raw_node(&mut self, arena: u64, index: u32) -> Option<RawNode> {
+        let raw = self.record(arena + NODES, u64::from(index), RawNode::SIZE, RawNode::from_bytes)?;
+        let is_possible = [raw.calls, raw.off_calls, raw.exclusive.unsigned_abs()].into_iter().all(|count| count < MOST_COUNTED);
+        self.damaged += u64::from(!is_possible);
+        Some(if is_possible { raw } else { RawNode { calls: 0, off_calls: 0, left: 0, exclusive: 0, inclusive: 0, ..raw } })
+    }
+
+    /// What was exchanged and waited at a node; nothing where the counts are no program's.
+    pub(super) fn cold_node(&mut self, arena: u64, index: u32) -> Option<ColdNode> {
+        let cold = self.record(arena + COLD_NODES, u64::from(index), ColdNode::SIZE, ColdNode::from_bytes)?;
+        let counts = [cold.tool_ticks, cold.wait_ticks, cold.virtual_wait_ticks, cold.messages, cold.bytes, cold.unpaired];
+        let is_possible = counts.into_iter().all(|count| count < MOST_COUNTED);
+        self.damaged += u64::from(!is_possible);
+        Some(cold).filter(|_| is_possible)
+    }
+
     /// Where a node's parent stands in the model; the root for one that cannot be.
     fn parent(&mut self, parent: u32, places: &Places) -> usize {
         places.of(parent).unwrap_or_else(|| {
@@ -134,9 +152,7 @@ impl Reader<'_, '_> {
     }
 
     fn node(&mut self, arena: u64, index: u32, parent: Option<usize>, raw: &RawNode, location: &LocationRecord) -> Node {
-        let cold = self
-            .record(arena + COLD_NODES, u64::from(index), ColdNode::SIZE, ColdNode::from_bytes)
-            .or_else(|| ColdNode::from_bytes(&[0; ColdNode::SIZE]));
+        let cold = self.cold_node(arena, index).or_else(|| ColdNode::from_bytes(&[0; ColdNode::SIZE]));
         let overflow = is_overflow(index, raw);
         let mut node = Node {
             region: self.region(index, raw, overflow),

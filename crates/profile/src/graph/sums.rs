@@ -1,7 +1,7 @@
 //! What the regions of a location counted over all their call paths: for questions that follow no path. A location has many times as many
 //! paths as regions, and to make a node of each takes most of the time of an answer.
 
-use tare_format::graph::{COLD_NODES, ColdNode, LocationRecord, NODES, Node as RawNode};
+use tare_format::graph::LocationRecord;
 
 use super::Reader;
 use super::nodes::{Nodes, Places, all_of, is_overflow, off_calls};
@@ -16,9 +16,7 @@ impl Reader<'_, '_> {
         let mut of_region: Vec<usize> = Vec::new();
         let mut events: u64 = 0;
         for index in all_of(location) {
-            let Some(raw) = self.record(arena + NODES, u64::from(index), RawNode::SIZE, RawNode::from_bytes) else {
-                break;
-            };
+            let Some(raw) = self.raw_node(arena, index) else { break };
             if raw.region == 0 && index != 0 {
                 continue;
             }
@@ -33,7 +31,7 @@ impl Reader<'_, '_> {
             node.off_calls = node.off_calls.saturating_add(off_calls(&raw));
             node.exclusive = node.exclusive.saturating_add(raw.exclusive);
             node.overflow |= is_overflow;
-            let cold = self.record(arena + COLD_NODES, u64::from(index), ColdNode::SIZE, ColdNode::from_bytes);
+            let cold = self.cold_node(arena, index);
             if let Some(exchanged) = cold.and_then(|cold| self.exchanged(arena, &cold, location)) {
                 nodes[place].exchanged_mut().add(*exchanged);
             }

@@ -312,7 +312,7 @@ pub(crate) fn no_finding(run: &Run, results: &Results<'_>, whole: &Whole, page: 
         return "where ranks waited is not known of this file".to_string();
     }
     if !profile.is_described() {
-        return "where ranks waited is not known, as descriptions of regions are missing or damaged".to_string();
+        return "where ranks waited is not known, as descriptions of regions are missing, damaged or not to be opened".to_string();
     }
     let words = Words { profile, run, page: Some(page), glyphs };
     let (ranks, time) = (Size::of(results).ranks.max(1) as f64, Time::of(results).map_or(0.0, |time| time.shown.value));

@@ -50,7 +50,8 @@ pub(super) fn add(points: &mut Points, image: &Image<'_>, program: &Program, fun
         }
         refused.extend(faults);
     };
-    let mut refused: Vec<_> = refused.into_iter().map(|(scope, reason)| (scope, flow.address_of(scope), reason)).collect();
+    let begin = flow.begins();
+    let mut refused: Vec<_> = refused.into_iter().map(|(scope, reason)| (scope, begin(scope), reason)).collect();
     refused.sort_by_key(|one| one.0);
     found.refused.extend(refused);
     *points = found;
@@ -86,12 +87,13 @@ struct Flowing<'a, 'data> {
 }
 
 impl Flowing<'_, '_> {
-    /// Where a region begins.
-    fn address_of(&self, scope: Scope) -> u64 {
-        match scope {
+    /// Where each region begins.
+    fn begins(&self) -> impl Fn(Scope) -> u64 {
+        let calls: Vec<_> = self.calls().map(|one| one.address).collect();
+        move |scope| match scope {
             Scope::Function => self.function.entry,
             Scope::Loop(number) | Scope::Iteration(number) => self.loops.get(number as usize).map_or(0, |one| one.header),
-            Scope::CallSite(number) => self.calls().nth(number as usize).map_or(0, |one| one.address),
+            Scope::CallSite(number) => calls.get(number as usize).copied().unwrap_or(0),
         }
     }
 
@@ -321,7 +323,7 @@ impl<'a, 'data> Finder<'a, 'data> {
                 let known = self.points.arrival(way, target);
                 if is_first && !events.is_empty() {
                     let number = self.points.arrive(target, &events);
-                    self.points.ways.push((way, target, number));
+                    self.points.ways.insert((way, target), number);
                 } else if !is_first && !self.is_same(known, target, &events) {
                     self.refuse_all_loops(SiteReason::SharedTable);
                 }
