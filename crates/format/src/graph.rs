@@ -89,7 +89,7 @@ pub const COST_UNIT: u64 = 256;
 
 record! {
     /// The first bytes of a graph file.
-    Header, 512 {
+    Header, 520 {
         /// [`MAGIC`].
         0 magic: [u8; 8],
         /// [`VERSION`].
@@ -136,7 +136,7 @@ record! {
         128 clock_ticks: u64,
         /// Samples.
         136 clock_samples: u64,
-        /// Threads that found no arena, nor one whose thread had ended.
+        /// Threads that found no arena, nor one whose thread had ended: what they called is counted nowhere.
         144 lost_threads: u64,
         /// Messages whose delay did not arrive with them.
         152 unpaired_messages: u64,
@@ -183,6 +183,8 @@ record! {
         504 least_pair_cost: u32,
         /// What doing it once more adds to `hot_counted`; a part of it in files of version 2.
         508 hot_counted_again: u32,
+        /// Calls of threads for which there was no memory; 0 in older files.
+        512 refused_calls: u64,
     }
 }
 

@@ -91,5 +91,49 @@ fn a_thread_that_finds_no_memory_counts_its_calls_as_lost_and_takes_no_room_from
     );
     program.run();
     let graph = program.graph();
-    assert_eq!((graph.calls()["step"], graph.header.lost_threads), (1 + 1000, 100_000));
+    assert_eq!((graph.calls()["step"], graph.header.refused_calls), (1 + 1000, 100_000));
+}
+
+#[test]
+fn under_a_limit_the_threads_of_the_program_come_first() {
+    let program = Program::compile(
+        r#"
+        #include <pthread.h>
+        #include <semaphore.h>
+        #include <stdio.h>
+        #include <sys/resource.h>
+        #include "sites.h"
+        enum { THREADS = 10, STACK = 4 << 20 };
+        static volatile long sink;
+        static sem_t go;
+        long step(long n);
+        long step_body(long n) { sink += n; return n; }
+        REGION(step, 1);
+        static void *work(void *x) { step(1); sem_wait(&go); step(2); return x; }
+        int main(void) {
+            pthread_t threads[THREADS];
+            pthread_attr_t attributes;
+            struct rlimit limit;
+            long pages;
+            FILE *used = fopen("/proc/self/statm", "r");
+            if (fscanf(used, "%ld", &pages) != 1) return 2;
+            fclose(used);
+            step(0);
+            limit.rlim_cur = limit.rlim_max = pages * 4096 + 200L * (1 << 20);
+            setrlimit(RLIMIT_AS, &limit);
+            sem_init(&go, 0, 0);
+            pthread_attr_init(&attributes);
+            pthread_attr_setstacksize(&attributes, STACK);
+            for (int i = 0; i < THREADS; i++)
+                if (pthread_create(&threads[i], &attributes, work, 0)) return 1;
+            for (int i = 0; i < THREADS; i++) sem_post(&go);
+            for (int i = 0; i < THREADS; i++) pthread_join(threads[i], 0);
+            return 0;
+        }
+        "#,
+        &["step"],
+    );
+    program.run();
+    let graph = program.graph();
+    assert_eq!((graph.calls()["step"], graph.header.refused_calls), (1, 20));
 }

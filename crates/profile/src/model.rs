@@ -247,8 +247,10 @@ pub struct Process {
     pub hot_clockless: HotCounting,
     /// What an entry that is off and counted costs in a hot loop.
     pub hot_counted: HotCounting,
-    /// Threads that found no room.
+    /// Threads that found no room: what they called is counted nowhere.
     pub lost_threads: u64,
+    /// Calls of threads for which there was no memory.
+    pub refused_calls: u64,
     /// How often an instrumented library found no room when it was opened: none of its calls are here.
     pub lost_images: u64,
     /// Forked children that found no room for a graph of their own.

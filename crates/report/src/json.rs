@@ -17,8 +17,8 @@ use crate::run::{InstrumentedImage, Results, Run};
 use crate::select::Decision;
 use crate::switches::{self, SwitchDocument};
 use crate::view::{
-    Contradicted, ContradictedPlace, FindingText, Size, Time, Trust, Undelayed, WaitRow, Whole, clock_doubt, finding_texts, kind_name, knows_waiting,
-    region_rows, wait_rows,
+    Contradicted, ContradictedPlace, FindingText, Size, Time, Trust, Undelayed, Unrecorded, WaitRow, Whole, clock_doubt, finding_texts, kind_name,
+    knows_waiting, region_rows, wait_rows,
 };
 
 /// The schema number of all documents.
@@ -84,6 +84,9 @@ struct RunDocument<'a> {
     measured_by: Option<&'a str>,
     uncovered_calls: u64,
     unpaired_messages: u64,
+    /// Threads whose calls are counted nowhere, and calls of threads for which there was no memory.
+    lost_threads: u64,
+    refused_calls: u64,
     clock_doubt_s: f64,
     contradicted_receives: u64,
     contradicted: Vec<ContradictedDocument>,
@@ -120,6 +123,7 @@ impl<'a> RunDocument<'a> {
             MpiLibrary::Standard => Some("mpiabi"),
         });
         let (undelayed, contradicted) = (Undelayed::of(results.profile), Contradicted::of(results.profile));
+        let unrecorded = Unrecorded::of(results.profile);
         Self {
             command: &run.command,
             started: Some(run.started.as_str()).filter(|started| !started.is_empty()),
@@ -131,6 +135,8 @@ impl<'a> RunDocument<'a> {
             measured_by: run.measured_by.as_deref(),
             uncovered_calls: undelayed.calls + undelayed.waits,
             unpaired_messages: undelayed.messages,
+            lost_threads: unrecorded.threads,
+            refused_calls: unrecorded.calls,
             clock_doubt_s: clock_doubt(results.profile),
             contradicted_receives: contradicted.receives,
             contradicted: contradicted.places.iter().map(ContradictedDocument::of).collect(),

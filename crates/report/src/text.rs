@@ -471,6 +471,11 @@ fn sentence(doubt: &Doubt, glyphs: &Glyphs) -> String {
             let calls = some(*calls, "call is", "calls are");
             format!("{calls} on call paths beyond the limit, counted by region without their callers")
         }
+        Doubt::Roomless(threads) => some(*threads, "thread found no room for its calls", "threads found no room for their calls"),
+        Doubt::Refused(calls) => {
+            let calls = some(*calls, "call is", "calls are");
+            format!("{calls} missing, of threads for which there was no memory")
+        }
         Doubt::Unconnected(times) => {
             some(*times, "library was opened for which there was no room", "times a library was opened for which there was no room")
         }
@@ -540,6 +545,10 @@ fn remedy(doubt: &Doubt, trust: &Trust, run: &Run) -> String {
         Doubt::Clocks(_) => "a time service on all machines (chrony, PTP)",
         Doubt::Foreign(_) => "measure it with `tare profile` to have the overhead taken off",
         Doubt::Exported => "the run that it was made from, where it is still there",
+        Doubt::Roomless(_) => "fewer threads at once, or more room in /dev/shm: up to 1,024 of a process have a graph of their own",
+        Doubt::Refused(_) => {
+            "a higher limit of memory (ulimit -v, ulimit -d): a thread takes 80 MB of addresses, and at most an eighth of those that are free"
+        }
         Doubt::Unconnected(_) => "fewer instrumented libraries: a process has room for some 700",
         Doubt::Unmeasured(_) => "a program that does not leave the directories of its run (chroot, another user)",
         Doubt::Unreadable(_) | Doubt::MissingRanks(_) | Doubt::Damaged(_) => "look whether a process was killed or the disk is full",

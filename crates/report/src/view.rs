@@ -18,7 +18,7 @@ pub(crate) use findings::{FindingText, LINES, finding_texts, knows_waiting, no_f
 pub(crate) use order::{Contradicted, ContradictedPlace};
 pub(crate) use regions::{RegionRow, region_rows};
 pub(crate) use shortage::without_processor;
-pub(crate) use trust::{Doubt, Trust, Undelayed, clock_doubt};
+pub(crate) use trust::{Doubt, Trust, Undelayed, Unrecorded, clock_doubt};
 pub(crate) use waits::{WaitRow, column_of_ranks, for_whom, longest, wait_rows};
 
 use crate::layout::{Glyphs, Page};
@@ -214,7 +214,7 @@ pub fn open_path(profile: &Profile, path: &[RegionIndex], shown: usize, glyphs: 
 
 /// Whether what is missing is missing for want of room or permission.
 fn nothing_could_be_written(results: &Results<'_>, run: &Run) -> bool {
-    run.is_unwritten || results.profile.processes.iter().any(|process| process.lost_threads > 0)
+    run.is_unwritten || results.profile.processes.iter().any(|process| process.lost_threads + process.refused_calls > 0)
 }
 
 /// Why there is nothing to show, if so.

@@ -32,7 +32,7 @@ const ROOM_IN_MEMORY: u64 = 16 << 20;
 /// Graph files of one process id in one run.
 const FILES_OF_A_PROCESS: u64 = 10_000;
 
-static HEADER: AtomicPtr<LiveHeader> = AtomicPtr::new(core::ptr::null_mut());
+pub(crate) static HEADER: AtomicPtr<LiveHeader> = AtomicPtr::new(core::ptr::null_mut());
 static CREATION: AtomicU32 = AtomicU32::new(NOT_TRIED);
 const NOT_TRIED: u32 = 0;
 const TRIED: u32 = 1;
@@ -57,11 +57,6 @@ pub(crate) struct FilePlace {
     pub(crate) collected: Path,
     /// Whether these are two places.
     pub(crate) is_moved: bool,
-}
-
-/// Region ids are below this number.
-pub(crate) fn region_capacity() -> u32 {
-    REGION_CAPACITY
 }
 
 /// The header of the graph file, if there is one.
@@ -184,6 +179,13 @@ fn next_location() -> Option<u32> {
 pub(crate) fn count_lost_thread() {
     if let Some(header) = header() {
         header.lost_threads.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Counts a call of a thread for which there was no memory.
+pub(crate) fn count_refused_call() {
+    if let Some(header) = header() {
+        header.refused_calls.fetch_add(1, Ordering::Relaxed);
     }
 }
 

@@ -8,7 +8,7 @@
 
 use crate::arena::Arena;
 use crate::edges::{EdgeTable, Edges};
-use crate::graph_file::{self, region_capacity};
+use crate::graph_file::{self, REGION_CAPACITY};
 use crate::local::Local;
 use crate::state::ThreadState;
 use crate::sys;
@@ -24,7 +24,7 @@ static OF_LOCATIONS: [AtomicPtr<Kit>; MAX_LOCATIONS as usize] = [const { AtomicP
 
 /// Bytes of a site cache, behind which its kit stands.
 fn cache_length() -> usize {
-    region_capacity() as usize * size_of::<AtomicU64>()
+    REGION_CAPACITY as usize * size_of::<AtomicU64>()
 }
 
 /// Bytes of it that any thread may have written.
@@ -56,6 +56,9 @@ pub(crate) struct Kit {
 }
 
 impl Kit {
+    /// Bytes of address space that a thread takes with its arena, while it is set up: an aligned place is found in twice as many.
+    pub(crate) const ADDRESS_SPACE: u64 = 2 * ARENA + REGION_CAPACITY as u64 * size_of::<AtomicU64>() as u64;
+
     /// A kit for the calling thread, cleared. With signals held back.
     pub(crate) fn take() -> Option<&'static Self> {
         Self::left().filter(|kit| kit.clear().is_some()).or_else(Self::make)

@@ -82,6 +82,7 @@ live! {
         executable: [AtomicU8; 184],
         least_pair_cost: AtomicU32,
         hot_counted_again: AtomicU32,
+        refused_calls: AtomicU64,
     }
 }
 

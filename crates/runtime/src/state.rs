@@ -1,4 +1,4 @@
-//! The state of a thread: four cache lines of thread-local storage that the probe routines work on.
+//! The state of a thread: five cache lines of thread-local storage that the probe routines work on.
 //!
 //! What always holds: `frame` points to a live frame, at first the dummy whose stack pointer is below every
 //! other, so that the first probe of a thread takes the slow path, which sets the thread up. Once `arena` is
@@ -87,8 +87,10 @@ pub(crate) struct ThreadState {
     pub(crate) overhead_before: AtomicI64,
     /// Since when the thread's probes have cost more than the budget allows; 0 while they have not.
     pub(crate) in_debt_since: AtomicU64,
-    /// Events of the thread that found no room for a graph.
-    pub(crate) refused: AtomicU64,
+    /// Calls of the thread, for which there was no memory, until that is asked for again: the door counts them down.
+    pub(crate) patience: AtomicI64,
+    /// How many they were at first.
+    pub(crate) refused: AtomicI64,
     /// Delay of the thread besides what its location says: that of who started it, without what earlier threads of the location have left there.
     pub(crate) inherited: AtomicI64,
 }
@@ -151,6 +153,9 @@ core::arch::global_asm!(
     LEAF_ID = const tare_format::probe::LEAF_ID_AFTER_RETURN,
     REGION_TOKEN = const tare_format::probe::REGION_TOKEN,
     SLOW_STACK = const offset_of!(ThreadState, slow_stack),
+    PATIENCE = const offset_of!(ThreadState, patience),
+    HEADER = sym crate::graph_file::HEADER,
+    REFUSED_CALLS = const offset_of!(crate::live::LiveHeader, refused_calls),
     WAS_LEFT = const offset_of!(ThreadState, left),
     SAVE_AREA = const 2752,
     ROOM = const 1600,
@@ -255,11 +260,12 @@ impl ThreadState {
         self.arena.store(core::ptr::null_mut(), Relaxed);
         self.slow_stack.store(core::ptr::null_mut(), Relaxed);
         self.metrics.store(core::ptr::null_mut(), Relaxed);
-        for word in [&self.last, &self.focus_since, &self.left, &self.counted, &self.asked_at, &self.in_debt_since, &self.refused] {
+        for word in [&self.last, &self.focus_since, &self.left, &self.counted, &self.asked_at, &self.in_debt_since] {
             word.store(0, Relaxed);
         }
-        self.overhead.store(0, Relaxed);
-        self.inherited.store(0, Relaxed);
+        for word in [&self.overhead, &self.inherited, &self.patience, &self.refused] {
+            word.store(0, Relaxed);
+        }
         let counts = [&self.nodes_ready, &self.batches_ready, &self.peers_ready];
         for word in counts.into_iter().chain([&self.lost_open, &self.findings, &self.multiple, &self.segments, &self.aside, &self.focus]) {
             word.store(0, Relaxed);

@@ -179,12 +179,36 @@ pub(crate) fn is_allowed(length: u64) -> Result<(), Errno> {
 
 /// The length beyond which this process must not extend a file (a signal would end it).
 fn file_size_limit() -> u64 {
+    limit(libc::RLIMIT_FSIZE)
+}
+
+/// What this process may have of something; [`u64::MAX`] where that is not limited.
+fn limit(resource: libc::__rlimit_resource_t) -> u64 {
     let mut limit = [0_u64; 2];
     let to = core::ptr::from_mut(&mut limit).expose_provenance();
-    match harmless(libc::SYS_prlimit64, [0, libc::RLIMIT_FSIZE as usize, 0, to, 0, 0]) {
+    match harmless(libc::SYS_prlimit64, [0, resource as usize, 0, to, 0, 0]) {
         Ok(_) => limit[0],
         Err(_) => u64::MAX,
     }
+}
+
+/// Bytes that this process may still map; `None` where no limit is set.
+pub(crate) fn free_address_space() -> Option<u64> {
+    const PAGE: u64 = 4096;
+    let limits = [limit(libc::RLIMIT_AS), limit(libc::RLIMIT_DATA)];
+    if limits == [u64::MAX; 2] {
+        return None;
+    }
+    let file = open(c"/proc/self/statm", libc::O_RDONLY, 0).ok()?;
+    let mut bytes = [0; 128];
+    let read = read_at(file, &mut bytes, 0);
+    close(file);
+    let text = core::str::from_utf8(bytes.get(..read.ok()?)?).ok()?;
+    // Pages of all mappings, and as the sixth number those of private memory.
+    let mut numbers = text.split_ascii_whitespace().filter_map(|number| number.parse::<u64>().ok());
+    let (all, private) = (numbers.next()?, numbers.nth(4)?);
+    let free = |(limit, pages): (u64, u64)| limit.saturating_sub(pages * PAGE);
+    limits.into_iter().zip([all, private]).map(free).min()
 }
 
 pub(crate) fn process_id() -> u32 {
@@ -483,10 +507,7 @@ pub(crate) fn read_group(leader: Descriptor) -> Result<Group, Errno> {
 /// Gives a descriptor a number at the upper end of those that the process may have, where it can.
 pub(crate) fn move_high(file: Descriptor) -> Descriptor {
     const ROOM: u64 = 256;
-    let mut limit = [0_u64; 2];
-    let to = core::ptr::from_mut(&mut limit).expose_provenance();
-    let _ = harmless(libc::SYS_prlimit64, [0, libc::RLIMIT_NOFILE as usize, 0, to, 0, 0]);
-    let lowest = limit[0].min(1 << 20).saturating_sub(ROOM) as usize;
+    let lowest = limit(libc::RLIMIT_NOFILE).min(1 << 20).saturating_sub(ROOM) as usize;
     match harmless(libc::SYS_fcntl, [file.0 as usize, libc::F_DUPFD_CLOEXEC as usize, lowest, 0, 0, 0]) {
         Ok(number) => {
             close(file);

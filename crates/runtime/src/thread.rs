@@ -50,24 +50,31 @@ pub(crate) fn ready(state: &'static ThreadState, since: u64) -> Option<Local> {
     }
 }
 
-/// In [`ThreadState::refused`] while the thread is set up: what that calls of the program's own, such as a `memcpy` that it defines, may have
+/// The patience of a thread that is being set up: what that calls of the program's own, such as a `memcpy` that it defines, may have
 /// probes, which find nothing to work on yet.
-const IN_SET_UP: u64 = u64::MAX;
+const IN_SET_UP: i64 = i64::MIN;
 
-/// Where there is no memory, the thread is not set up at each event, but when twice as many have been refused: asking takes microseconds, and is
+/// Where there is no memory, the thread is not set up at each call, but when twice as many have been refused: asking takes microseconds, and is
 /// in vain most often.
 fn set_up_or_refuse(state: &'static ThreadState, since: u64) -> Option<Local> {
-    let refused = state.refused.load(Relaxed);
-    if refused == IN_SET_UP {
+    let patience = state.patience.load(Relaxed);
+    if patience == IN_SET_UP {
         return None;
     }
-    let is_due = refused == 0 || refused.is_power_of_two();
-    if !is_due {
-        graph_file::count_lost_thread();
+    let local = if patience > 0 {
+        state.patience.store(patience - 1, Relaxed);
+        None
+    } else {
+        state.patience.store(IN_SET_UP, Relaxed);
+        let local = set_up(state, since);
+        let refused = if local.is_some() { 0 } else { state.refused.load(Relaxed).saturating_mul(2).max(1) };
+        state.refused.store(refused, Relaxed);
+        state.patience.store((refused - 1).max(0), Relaxed);
+        local
+    };
+    if local.is_none() {
+        graph_file::count_refused_call();
     }
-    state.refused.store(IN_SET_UP, Relaxed);
-    let local = is_due.then(|| set_up(state, since)).flatten();
-    state.refused.store(if local.is_some() { 0 } else { refused + 1 }, Relaxed);
     local
 }
 
@@ -105,7 +112,7 @@ fn may_have_own() -> bool {
 
 /// A graph of its own in the file.
 fn begin(state: &'static ThreadState, thread: u32) -> Option<Local> {
-    let kit = Kit::take()?;
+    let kit = leaves_enough().then(Kit::take).flatten()?;
     let Some((index, arena)) = graph_file::new_arena(thread) else {
         kit.leave();
         return None;
@@ -116,13 +123,21 @@ fn begin(state: &'static ThreadState, thread: u32) -> Option<Local> {
 
 /// A thread for which there is no room, because too many live at once: it is counted as lost.
 fn beyond_room(state: &'static ThreadState) -> Option<Local> {
-    graph_file::count_lost_thread();
-    let kit = Kit::take()?;
+    let kit = leaves_enough().then(Kit::take).flatten()?;
     let Some(arena) = kit.scratch_arena().filter(|arena| arena.allocate_first()) else {
         kit.leave();
         return None;
     };
+    graph_file::count_lost_thread();
     Some(connect(state, arena, kit))
+}
+
+/// Of what a limit leaves free of the address space a thread takes one in so many bytes at most: the program's own threads and memory come first.
+const PART_OF_FREE: u64 = 8;
+
+/// Whether a thread that is set up now leaves enough of the address space to the program, where a limit is set to it.
+fn leaves_enough() -> bool {
+    sys::free_address_space().is_none_or(|free| Kit::ADDRESS_SPACE * PART_OF_FREE <= free)
 }
 
 /// Connects a thread with an arena: site cache, table of edges, stack for slow paths. Others than its caller come to know the arena by [`publish`].

@@ -66,6 +66,21 @@ impl Undelayed {
 /// Overhead below this part of a location's time makes no delay worth the name.
 const DILATED: f64 = 0.01;
 
+/// What threads did that had no graph.
+pub(crate) struct Unrecorded {
+    /// Threads whose calls are counted nowhere.
+    pub(crate) threads: u64,
+    /// Calls that were counted.
+    pub(crate) calls: u64,
+}
+
+impl Unrecorded {
+    pub(crate) fn of(profile: &Profile) -> Self {
+        let sum = |of: fn(&Process) -> u64| profile.processes.iter().map(of).sum();
+        Self { threads: sum(|process| process.lost_threads), calls: sum(|process| process.refused_calls) }
+    }
+}
+
 /// Why a run is not to be trusted as it stands.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Doubt {
@@ -73,6 +88,10 @@ pub(crate) enum Doubt {
     Lost(u64),
     /// Calls on paths beyond the limit: their regions are known, and not their callers.
     Beyond(u64),
+    /// So many threads found no room: what they called is counted nowhere.
+    Roomless(u64),
+    /// So many calls are those of threads for which there was no memory.
+    Refused(u64),
     /// So often an instrumented library found no room when it was opened.
     Unconnected(u64),
     /// So many forked children found no room for a graph.
@@ -108,8 +127,7 @@ pub(crate) enum Doubt {
 impl Trust {
     pub(crate) fn of(run: &Run, results: &Results<'_>, regions: &[RegionRow], time: &Time) -> Self {
         let profile = results.profile;
-        let lost: u64 = profile.locations.iter().map(|location| location.losses.lost()).sum::<u64>()
-            + profile.processes.iter().map(|process| process.lost_threads).sum::<u64>();
+        let lost: u64 = profile.locations.iter().map(|location| location.losses.lost()).sum();
         let trusted = |row: &&RegionRow| row.shown.mark.is_none();
         let mut doubts: Vec<Doubt> =
             run.measured_by.iter().cloned().map(|tool| if run.was_compensated.is_some() { Doubt::Exported } else { Doubt::Foreign(tool) }).collect();
@@ -120,6 +138,9 @@ impl Trust {
         if beyond > 0 {
             doubts.push(Doubt::Beyond(beyond));
         }
+        let Unrecorded { threads, calls } = Unrecorded::of(profile);
+        doubts.extend((threads > 0).then_some(Doubt::Roomless(threads)));
+        doubts.extend((calls > 0).then_some(Doubt::Refused(calls)));
         let unconnected: u64 = profile.processes.iter().map(|process| process.lost_images).sum();
         if unconnected > 0 {
             doubts.push(Doubt::Unconnected(unconnected));
@@ -172,7 +193,16 @@ impl Trust {
         let is_gap = |doubt: &Doubt| {
             let is_elsewhere = matches!(doubt, Doubt::Foreign(_) | Doubt::Exported);
             is_elsewhere
-                || matches!(doubt, Doubt::Unconnected(_) | Doubt::Unmeasured(_) | Doubt::Unreadable(_) | Doubt::MissingRanks(_) | Doubt::Damaged(_))
+                || matches!(
+                    doubt,
+                    Doubt::Roomless(_)
+                        | Doubt::Refused(_)
+                        | Doubt::Unconnected(_)
+                        | Doubt::Unmeasured(_)
+                        | Doubt::Unreadable(_)
+                        | Doubt::MissingRanks(_)
+                        | Doubt::Damaged(_)
+                )
         };
         self.lost == 0 && !self.doubts.iter().any(is_gap)
     }

@@ -484,13 +484,15 @@ tare_probe_nothing:
         .balign 16
 tare_slow_entry_door:
         .cfi_startproc
+        mov     tare_thread_state@gottpoff(%rip), %rdi
+        cmpq    $0, %fs:{PATIENCE}(%rdi)
+        jg      8f
         lfence
         rdtsc
         lfence
         shl     $32, %rdx
         or      %rdx, %rax
         mov     48(%rsp), %rsi
-        mov     tare_thread_state@gottpoff(%rip), %rdi
         add     %fs:0, %rdi
         TO_RUST
         push    %rax
@@ -562,6 +564,16 @@ tare_slow_entry_door:
         or      %rdx, %rax
         mov     %rax, {WAS_LEFT}(%rdi)
         FROM_RUST
+        ret
+# There is no memory for the thread: its calls are counted, until that is asked for again.
+8:      mov     %r9d, %eax
+        and     $3, %eax
+        cmp     $2, %eax
+        je      9f
+        subq    $1, %fs:{PATIENCE}(%rdi)
+        mov     {HEADER}(%rip), %rdi
+        lock incq {REFUSED_CALLS}(%rdi)
+9:      mov     $1, %r9d
         ret
         .cfi_endproc
         .size   tare_slow_entry_door, .-tare_slow_entry_door
