@@ -8,7 +8,8 @@
 //! In a run with a budget all short paths are quiet but the one in focus, so while a path is on, everything quiet below it
 //! is part of its time: what a call takes is that of the whole quiet subtree, and what its children take, on or off, is
 //! taken off it. While it is quiet itself, all of that goes to the nearest path above that is always on, which lacks
-//! what paths within the subtree took while they were on.
+//! what paths within the subtree took while they were on. A path below that is never quiet, as those of long calls are, keeps its
+//! time to itself whatever is quiet around it.
 //!
 //! Everything that moves between parent and child leaves their sum as it was, so the total over a location
 //! depends on the costs alone and not on how they divide.
@@ -108,7 +109,7 @@ pub(crate) fn terms(
         }
         match node.parent {
             None => {}
-            Some(parent) if is_duty && is_quiet(&location.nodes[parent]) => {
+            Some(parent) if is_sampled && cost.basis != Basis::Wrapper && is_quiet(&location.nodes[parent]) => {
                 call.correct_quiet_parent(node, cost, &mut terms[parent]);
                 call.give_back(node, cost, &mut terms[steady_ancestor(location, parent)]);
             }

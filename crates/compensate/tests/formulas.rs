@@ -285,16 +285,15 @@ fn long_batches_that_are_not_in_the_sample_are_in_the_interval() {
     assert!((uneven - even - expected).abs() < 0.05 * expected, "{even} {uneven} {expected}");
 }
 
-/// With a budget: ten calls of a function stand for a thousand, and seem short; what it calls was timed whenever it came, and took longer.
-#[test]
-fn a_quiet_path_takes_at_least_what_was_timed_below_it() {
-    let mut nodes = vec![node(0, None, 1, 1_000_000), node(1, Some(0), 10, 1_000), node(2, Some(1), 1_000, 300_000)];
+/// With a budget: ten calls of a function, of 100 ticks, stand for a thousand. It calls another one a thousand times, of 300 ticks, which is
+/// quiet for so many of them.
+fn below_a_quiet_path(off_calls: u64) -> Profile {
+    let mut nodes = vec![node(0, None, 1, 1_000_000), node(1, Some(0), 10, 1_000), node(2, Some(1), 1_000 - off_calls, 300_000)];
     nodes.iter_mut().for_each(|node| node.cost = 0.0);
     let none = BatchSums::NONE;
     let mut on = BatchSums { batches: 2, calls: 10, ticks: 1_000, ..none };
     on.sample[..2].fill(100 * COST_UNIT as u32);
-    nodes[1].off_calls = 990;
-    nodes[1].batches = Some(Box::new(Batches {
+    let batches = Batches {
         on,
         off: none,
         off_twice: none,
@@ -305,10 +304,32 @@ fn a_quiet_path_takes_at_least_what_was_timed_below_it() {
         first_ticks: 500,
         company: None,
         together: 0,
-    }));
+    };
+    nodes[1].off_calls = 990;
+    nodes[1].batches = Some(Box::new(batches.clone()));
+    if off_calls > 0 {
+        nodes[2].off_calls = off_calls;
+        nodes[2].batches = Some(Box::new(Batches { first_calls: 0, first_ticks: 0, ..batches }));
+    }
     let mut profile = profile_of(nodes);
+    (profile.processes[0].hot_pair_cost, profile.processes[0].least_pair_cost) = (0.0, 0.0);
     profile.processes[0].budget = Some(0.02);
-    let result = compensate(&profile, Mode::Local);
+    profile
+}
+
+#[test]
+fn a_path_that_is_never_quiet_keeps_its_time_to_itself_below_one_that_is() {
+    let result = compensate(&below_a_quiet_path(0), Mode::Local);
+    let exclusive: Vec<f64> = result.locations[0].nodes.iter().map(|node| node.exclusive.value).collect();
+    for (value, wanted) in exclusive.into_iter().zip([1_000_000.0 - 99_000.0, 100_000.0, 300_000.0]) {
+        near(value, wanted);
+    }
+}
+
+/// What was timed of a quiet path took longer than the one above it seems to have lasted.
+#[test]
+fn a_quiet_path_takes_at_least_what_was_timed_below_it() {
+    let result = compensate(&below_a_quiet_path(10), Mode::Local);
     let nodes = &result.locations[0].nodes;
     assert!(nodes[1].inclusive.value >= nodes[2].inclusive.value && nodes[1].exclusive.value >= 0.0, "{nodes:?}");
     assert!(nodes[0].inclusive.value <= nodes[0].measured_inclusive_s, "{nodes:?}");
