@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::instrumenting::{self, Prepared};
 use crate::measured::command_of;
 use crate::results::{self, NewRun};
-use crate::rundir::{Exit, RunDirectory};
+use crate::rundir::{Exit, RunDirectory, node_local};
 
 /// A run that can be started.
 pub(crate) struct Ready<'a> {
@@ -39,7 +39,11 @@ pub(crate) fn carry_out(line: &[OsString], ready: Result<Ready<'_>, Failure>, sh
     let watch = Watch::begin(&ready.new.id);
     let (exit, wall) = child::run(ready.command)?;
     let has_failed = exit != Exit::Status(0);
-    let ends = watch.map(|watch| watch.finish(has_failed)).filter(|_| has_failed).unwrap_or_default();
+    let mut ends = watch.map(|watch| watch.finish(has_failed)).unwrap_or_default();
+    if !has_failed {
+        // Who has collected its own graph has come to its end.
+        ends.retain(|end| node_local(&ready.new.id).join(&end.graph).exists());
+    }
     let ended = said(ready.new.end(&ready.directory, exit, wall, ends), None);
     if let Some(prepared) = ready.prepared.as_ref().filter(|_| timings) {
         instrumenting::print_phases(&prepared.phases);

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use tare_format::graph::{DRAFT_ENDING, Header, UNWRITTEN};
 
 use crate::failure::{Code, Failure};
+use crate::live::this_host;
 use crate::rundir::{RunDirectory, node_local};
 
 /// Copies the graphs that run `id` left on this node into its directory; returns how many there were.
@@ -54,10 +55,10 @@ pub(crate) fn collect(run: &RunDirectory, id: &str) -> Result<usize, Failure> {
 
 /// Removes what processes of this machine have left that were killed while they made or copied a graph.
 fn remove_drafts(directory: &Path) {
-    let own = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let own = this_host();
     let has_ended = |path: &PathBuf| {
         let name = path.file_name().and_then(OsStr::to_str).and_then(|name| name.strip_suffix(DRAFT_ENDING));
-        let behind_host = name.and_then(|name| name.strip_prefix(own.trim())).and_then(|name| name.strip_prefix('-'));
+        let behind_host = name.and_then(|name| name.strip_prefix(own.as_str())).and_then(|name| name.strip_prefix('-'));
         let process = behind_host.and_then(|name| name.split('-').next()).filter(|pid| pid.parse::<u32>().is_ok());
         process.is_some_and(|pid| !Path::new("/proc").join(pid).exists())
     };

@@ -6,10 +6,15 @@ use std::path::{Path, PathBuf};
 use tare_foreign::{Foreign, ForeignError, cube, tau};
 
 use crate::failure::{Code, Failure};
+use crate::rundir::is_run;
 
 /// What another tool has left at a path: `None` where it is none that we know.
 pub(crate) fn read(path: &Path) -> Result<Option<Foreign>, Failure> {
     let wrong = |error: ForeignError| Failure::new(Code::BadInput, format!("{} cannot be read: {error}", path.display())).remedy(remedy(&error));
+    if is_run(path) {
+        // What it was exported to, too, may lie beside it.
+        return Ok(None);
+    }
     if path.is_dir() {
         let files = profiles_of_tau(path)?;
         return if files.is_empty() { Ok(None) } else { read_tau(&files)?.map(Some).map_err(wrong) };

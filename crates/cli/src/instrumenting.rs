@@ -269,7 +269,7 @@ impl<'data> Analysis<'data> {
 /// Whose fault it is: the image's, whose form stands in the way, or that of what was written for it.
 fn code(error: &RewriteError) -> Code {
     match error {
-        RewriteError::TooFar { .. } | RewriteError::Headers { .. } | RewriteError::ThreadLocals { .. } => Code::BadInput,
+        RewriteError::TooFar { .. } | RewriteError::Headers { .. } | RewriteError::ThreadLocals { .. } | RewriteError::Heap => Code::BadInput,
         _ => Code::Internal,
     }
 }
@@ -285,6 +285,7 @@ fn remedy(error: &RewriteError) -> String {
         RewriteError::ThreadLocals { .. } => {
             "use an adapter without thread=\"yes\" and nested=\"yes\", such as cyg-profile, or probes of our own".to_string()
         }
+        RewriteError::Heap => "measure its libraries (--library), or build it as a position-independent program".to_string(),
         RewriteError::TooFar { .. } => {
             "let it allocate its large arrays when it runs; if it has no such arrays, it is damaged: build or install it again".to_string()
         }

@@ -27,6 +27,11 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
+    /// Whether it is that of a process, by the name of its file, that runs on this node.
+    pub(crate) fn is_of_running(&self, file: &str) -> bool {
+        self.runs && self.name == file
+    }
+
     fn file<'a>(&'a self, live: Option<&'a Live>) -> GraphFile<'a> {
         GraphFile { name: &self.name, bytes: self.bytes.as_deref().map_err(String::as_str), live }
     }
@@ -34,6 +39,7 @@ impl Graph {
 
 /// All graphs of a run: a process's own memory before what was copied from it.
 pub(crate) fn graphs(run: &RunDirectory, id: &str) -> Result<Vec<Graph>, Failure> {
+    let host = this_host();
     let mut graphs = Vec::new();
     let mut known = BTreeSet::new();
     let entries = fs::read_dir(node_local(id)).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
@@ -50,10 +56,21 @@ pub(crate) fn graphs(run: &RunDirectory, id: &str) -> Result<Vec<Graph>, Failure
         }
         known.insert(file_name(&path));
         // A run directory on the file system of several nodes may hold the graph of a process of another one.
-        let runs = is_local && is_alive(&path);
+        let is_of_this_node = || is_local || bytes.as_ref().is_ok_and(|bytes| is_of(bytes, &host));
+        let runs = bytes.is_ok() && is_of_this_node() && is_alive(&path);
         graphs.push(Graph { name: file_name(&path), bytes, runs });
     }
     Ok(graphs)
+}
+
+/// The name of this node, as graphs have it.
+pub(crate) fn this_host() -> String {
+    fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_string()
+}
+
+/// Whether a graph is that of a process of a host.
+fn is_of(graph: &[u8], host: &str) -> bool {
+    Header::from_bytes(graph).is_some_and(|header| header.host.starts_with(host.as_bytes()) && header.host.get(host.len()) == Some(&0))
 }
 
 /// The profile of graphs as they stand now, those of processes that were cut off as they stood at their end, where that was seen.

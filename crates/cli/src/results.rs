@@ -8,7 +8,7 @@ use std::path::Path;
 use memmap2::{Advice, Mmap};
 use tare_foreign::Foreign;
 use tare_format::graph::UNWRITTEN;
-use tare_profile::{Extent, Profile, State};
+use tare_profile::{Extent, Process, Profile, State};
 use tare_report::Page;
 use tare_report::shell;
 
@@ -142,33 +142,53 @@ impl Results {
         let descriptions: Vec<&[u8]> = descriptions.iter().map(|bytes| &bytes[..]).collect();
         let mut profile = live::profile(&graphs, &descriptions, &record.ends, extent)
             .map_err(|error| Failure::new(Code::BadInput, format!("{} cannot be read: {error}", run.path.display())))?;
-        if record.exit.is_some() {
-            profile.processes.iter_mut().filter(|process| process.state == State::Running).for_each(|process| process.state = State::CutOff);
+        let host = live::this_host();
+        let runs = |process: &Process| graphs.iter().any(|graph| graph.is_of_running(&process.file));
+        for process in profile.processes.iter_mut().filter(|process| process.state == State::Running) {
+            // Who ends by `_exit` leaves no word of it.
+            let has_ended_well = record.exit == Some(Exit::Status(0)) && process.rank.is_none();
+            match record.exit.is_some() || process.host == host {
+                true if runs(process) => {}
+                true if has_ended_well => process.state = State::Finished,
+                true => process.state = State::CutOff,
+                // Of another node nothing is known.
+                false => {}
+            }
         }
         name_functions(&mut profile.regions);
         Ok(Self { record, run: run.clone(), profile, foreign: None })
     }
 
-    /// Which files of the run cannot be read, in words.
-    pub(crate) fn unreadable(&self) -> Option<String> {
-        let files = &self.profile.unreadable;
-        let first = files.first()?;
-        let more = if files.len() > 1 { format!(", and {} more", files.len() - 1) } else { String::new() };
-        Some(format!("{} cannot be read: {}{more}", self.run.path.join(&first.name).display(), first.error))
+    /// What the run lacks of what was measured, in words: files that cannot be read, ranks, records.
+    pub(crate) fn missing(&self) -> Option<String> {
+        let (files, path) = (&self.profile.unreadable, &self.run.path);
+        if let Some(first) = files.first() {
+            let more = if files.len() > 1 { format!(", and {} more", files.len() - 1) } else { String::new() };
+            return Some(format!("{} cannot be read: {}{more}", path.join(&first.name).display(), first.error));
+        }
+        let damaged: u64 = self.profile.processes.iter().map(|process| process.damaged_records).sum();
+        let (ranks, size) = (self.profile.ranks(), self.profile.world_size() as usize);
+        // Of a run that goes on some may still begin.
+        let missing = if self.record.exit.is_some() { size.saturating_sub(ranks) } else { 0 };
+        match (damaged, missing) {
+            (0, 0) => None,
+            (0, missing) => Some(format!("{}: {missing} of {size} ranks left no data", path.display())),
+            (damaged, _) => Some(format!("{}: records of its graphs are damaged or missing ({damaged})", path.display())),
+        }
     }
 
     /// Why the figures are of a part of the program alone, in words: the run goes on, or did not come to its end.
     pub(crate) fn cut_off(&self) -> Option<String> {
-        let open = self.profile.processes.iter().filter(|process| process.is_open()).count();
-        let Some(exit) = self.record.exit else {
-            return (open > 0).then(|| format!("still runs, as far as is known ({open} of {} processes are open)", self.profile.processes.len()));
-        };
-        match (self.record.stopped_by, exit) {
-            (Some(signal), _) | (None, Exit::Signal(signal)) => Some(format!("was stopped by {}", signal_name(signal))),
-            (None, Exit::Status(status)) if status != 0 && open > 0 => {
-                let which = if open == 1 { "process did not come to its end" } else { "processes did not come to their ends" };
-                Some(format!("ended with status {status}, and {open} {which}"))
+        let open = |state: State| self.profile.processes.iter().filter(|process| process.is_open() && process.state == state).count();
+        let (running, cut_off) = (open(State::Running), open(State::CutOff));
+        let which = if cut_off == 1 { "process did not come to its end" } else { "processes did not come to their ends" };
+        match (self.record.stopped_by, self.record.exit) {
+            (Some(signal), Some(_)) | (None, Some(Exit::Signal(signal))) => Some(format!("was stopped by {}", signal_name(signal))),
+            (_, None) if running > 0 => {
+                Some(format!("still runs, as far as is known ({running} of {} processes are open)", self.profile.processes.len()))
             }
+            (_, None) if cut_off > 0 => Some(format!("was cut off: {cut_off} {which}")),
+            (None, Some(Exit::Status(status))) if cut_off > 0 => Some(format!("ended with status {status}, and {cut_off} {which}")),
             _ => None,
         }
     }
@@ -380,6 +400,10 @@ pub(crate) fn file_name(path: &Path) -> String {
 }
 
 pub(crate) fn map(path: &Path) -> std::io::Result<Mmap> {
+    if !std::fs::metadata(path)?.is_file() {
+        // Opened, a pipe would be waited for.
+        return Err(std::io::Error::other("it is no file"));
+    }
     let file = std::fs::File::open(path)?;
     // SAFETY: files in a run directory are replaced by renaming, never shortened in place.
     let bytes = unsafe { Mmap::map(&file) }?;

@@ -28,6 +28,9 @@ use crate::region::{DescriptionIndex, RegionTable};
 
 pub use self::names::named;
 
+/// More than any program counts, and more ticks than it runs: nine years of them at 4 GHz.
+const MOST_COUNTED: u64 = 1 << 60;
+
 /// The identity of an image whose regions the process names itself.
 const NO_DESCRIPTION: [u8; 16] = [0; 16];
 
@@ -242,6 +245,7 @@ impl Reader<'_, '_> {
         if [NAMES, METRICS, FILES].contains(&raw.state) {
             return None;
         }
+        let raw = self.possible(raw);
         self.peers_read = 0;
         let metrics = self.metrics.get(&raw.thread).copied();
         self.values = metrics.map(|(arena, head)| (arena, head.metrics.min(MOST_METRICS as u32) as usize));
@@ -284,6 +288,35 @@ impl Reader<'_, '_> {
             },
             ..Location::default()
         })
+    }
+
+    /// What a location's record says of the thread; nothing but where things are where its counts are no program's.
+    fn possible(&mut self, raw: LocationRecord) -> LocationRecord {
+        let counts = [
+            raw.lost_peers,
+            raw.tool_ticks,
+            raw.unmatched_exits,
+            raw.skipped_frames,
+            raw.overflow_calls,
+            raw.lost_depth,
+            raw.slow_paths,
+            raw.off_batches,
+            raw.slow_ticks,
+            raw.contradicted,
+            raw.queued_plus_one,
+            raw.queued_in_wrappers,
+            raw.setup_ticks,
+            raw.ran_plus_one,
+            raw.asleep,
+            raw.delay_gain.unsigned_abs(),
+        ];
+        if counts.into_iter().all(|count| count < MOST_COUNTED) {
+            return raw;
+        }
+        self.damaged += 1;
+        let LocationRecord { thread, tid, nodes, batches, peers, state, start_ticks, end_ticks, thread_state, .. } = raw;
+        let none = LocationRecord::from_bytes(&[0; LocationRecord::SIZE]).unwrap_or(raw);
+        LocationRecord { thread, tid, nodes, batches, peers, state, start_ticks, end_ticks, thread_state, queued_base: NOT_SAID, ..none }
     }
 
     /// For how long the threads of a location had no processor: of one that runs up to now, else as it was last read.

@@ -130,6 +130,12 @@ impl Profile {
         !self.unreadable.iter().any(|file| file.error == ReadError::Undescribed)
     }
 
+    /// Ranks that have left their graphs.
+    #[must_use]
+    pub fn ranks(&self) -> usize {
+        self.processes.iter().filter(|process| process.rank.is_some()).count()
+    }
+
     /// Whether any process is a rank of MPI.
     #[must_use]
     pub fn has_ranks(&self) -> bool {

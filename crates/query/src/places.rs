@@ -57,9 +57,9 @@ fn place(profile: &Profile, index: usize, location: &Location) -> Place {
     let process = profile.process_of(location);
     let state = match (location.standing, process.state) {
         (Some(_), ProcessState::CutOff) => State::CutOff,
-        (Some(_), _) => State::Running,
+        (Some(_), ProcessState::Running) => State::Running,
         (None, ProcessState::Running) => State::Unseen,
-        (None, _) => State::Ended,
+        _ => State::Ended,
     };
     let open = location.standing.and_then(|standing| standing.node);
     let mut path: Vec<RegionIndex> =

@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use tare_compensate::whole::Classes;
 use tare_compensate::{CompensatedNode, Figure, Mark};
-use tare_profile::{Clock, DelayModel, Location, MpiLibrary, Node, SIZE_CLASSES, most_of_class};
+use tare_profile::{Clock, DelayModel, Location, MpiLibrary, Node, SIZE_CLASSES, State, most_of_class};
 
 use crate::budget::Spent;
 use crate::layout::{Glyphs, NO_BREAK};
 use crate::metrics::{self, FileDocument, MetricDocument, ValueDocument};
-use crate::run::{InstrumentedImage, Results, Run};
+use crate::run::{Exit, InstrumentedImage, Results, Run};
 use crate::select::Decision;
 use crate::switches::{self, SwitchDocument};
 use crate::view::{
@@ -76,6 +76,13 @@ struct RunDocument<'a> {
     command: &'a [String],
     started: Option<&'a str>,
     wall_s: f64,
+    /// Null where it is not known, or a signal ended it.
+    exit_status: Option<i32>,
+    /// The signal that ended the command, or by which we were told to stop it.
+    signal: Option<&'a str>,
+    /// Processes that were cut off, and that still run.
+    cut_off: usize,
+    running: usize,
     ranks: usize,
     mpi: Option<&'static str>,
     compensate: &'static str,
@@ -124,10 +131,15 @@ impl<'a> RunDocument<'a> {
         });
         let (undelayed, contradicted) = (Undelayed::of(results.profile), Contradicted::of(results.profile));
         let unrecorded = Unrecorded::of(results.profile);
+        let open = |state: State| processes.iter().filter(|process| process.is_open() && process.state == state).count();
         Self {
             command: &run.command,
             started: Some(run.started.as_str()).filter(|started| !started.is_empty()),
             wall_s: run.wall_s,
+            exit_status: if let Exit::Status(status) = run.exit { Some(status) } else { None },
+            signal: run.signal(),
+            cut_off: open(State::CutOff),
+            running: open(State::Running),
             ranks: Size::of(results).ranks,
             mpi,
             compensate: run.compensation(results.shown.mode),

@@ -41,6 +41,12 @@ pub struct Run {
 }
 
 impl Run {
+    /// The signal that ended it, or that told us to stop it.
+    pub(crate) fn signal(&self) -> Option<&str> {
+        let ended_by = if let Exit::Signal(name) = &self.exit { Some(name) } else { None };
+        self.stopped_by.as_ref().or(ended_by).map(String::as_str)
+    }
+
     /// How times that are shown in a mode are compensated: those of an export as they were then, whatever is done now.
     pub(crate) fn compensation(&self, mode: Mode) -> &'static str {
         self.was_compensated.unwrap_or(mode.name())

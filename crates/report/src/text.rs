@@ -7,7 +7,7 @@ use crate::instrument;
 use crate::layout::{Align, Column, Glyphs, NO_BREAK, Page, Writer};
 use crate::metrics;
 use crate::number::{Column as Unit, change, count, exact_count, figure_and_time, more, plural, share, time_with_unit};
-use crate::run::{Exit, Results, Run};
+use crate::run::{Results, Run};
 use crate::select::Decision;
 use crate::shell;
 use crate::short::name_in_words;
@@ -78,12 +78,7 @@ impl Text<'_> {
     }
 
     fn crash(&self, writer: &mut Writer<'_>) {
-        let ended_by = match &self.run.exit {
-            Exit::Signal(name) => Some(name),
-            _ => None,
-        };
-        let signal = self.run.stopped_by.as_ref().or(ended_by);
-        if let Some(name) = signal {
+        if let Some(name) = self.run.signal() {
             let after = time_with_unit(self.run.wall_s, writer.glyphs());
             let kept = if self.results.profile.processes.is_empty() { "" } else { "; all data up to then is there" };
             writer.labelled("Stopped", &format!("by {name}, {after} after the command began{kept}"));

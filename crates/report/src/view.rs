@@ -233,7 +233,9 @@ pub(crate) fn nothing_measured(results: &Results<'_>, run: &Run) -> Option<Strin
         (true, ..) => "no program under this command was instrumented, and none called MPI".to_string(),
         (_, 0, _) => "0 functions were selected".to_string(),
         (_, selected, 0) => format!("{selected} functions were selected, and all were refused"),
-        _ if profile.processes.is_empty() => "the instrumented program was never started".to_string(),
+        _ if profile.processes.is_empty() => {
+            "no process has left a graph: the instrumented program was never started, or its files are missing".to_string()
+        }
         _ => "none of the instrumented functions was called".to_string(),
     };
     Some(reason)
@@ -269,11 +271,8 @@ pub(crate) fn goes_on(run: &Run, results: &Results<'_>) -> bool {
 
 /// Which processes of a run that failed did not come to their end, in words: the one that died, and those that a launcher then ended.
 pub(crate) fn unended(run: &Run, results: &Results<'_>, page: &Page, glyphs: &Glyphs) -> Option<String> {
-    // Processes that end by `_exit` say nothing of it, and a run that ended well has lost none.
-    if matches!(run.exit, Exit::Unknown | Exit::Status(0)) {
-        return None;
-    }
-    let open: Vec<&Process> = results.profile.processes.iter().filter(|process| process.is_open()).collect();
+    let is_open = |process: &&Process| process.is_open() && (process.state == State::CutOff || run.exit != Exit::Unknown);
+    let open: Vec<&Process> = results.profile.processes.iter().filter(is_open).collect();
     let name = |process: &&Process| process.rank.map_or_else(|| format!("process {}", process.pid), |rank| format!("rank {rank}"));
     let names = listed(&open, glyphs);
     let signal = match run.exit {

@@ -22,6 +22,9 @@ pub enum RewriteError {
         /// What stands in the way.
         what: &'static str,
     },
+    /// Its heap has to begin behind its data, where the new segments would stand: it stops the system from placing it by chance, to find it there.
+    #[error("its heap has to begin directly behind its data (it uses personality and sbrk), where its new code would stand")]
+    Heap,
     /// A number of a selection names no function of the program.
     #[error("there is no function number {index}")]
     NoSuchFunction {

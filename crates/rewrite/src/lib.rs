@@ -34,7 +34,7 @@ use std::time::{Duration, Instant};
 
 use tare_code::{Function, Program, Threads};
 use tare_format::description::{make_room_for_questions, set_questions};
-use tare_image::Image;
+use tare_image::{Image, Kind};
 use tare_image::lines::Location;
 
 use elf::dynamic::{Paths, relocation_table_size};
@@ -197,6 +197,9 @@ pub struct Output {
 /// Where the image as a whole cannot be extended, or the result fails its check. Functions that cannot be
 /// moved are refused one by one instead.
 pub fn instrument(image: &Image<'_>, program: &Program, request: &Request<'_>, probes: &dyn Probes) -> Result<Output, RewriteError> {
+    if has_fixed_heap(image) {
+        return Err(RewriteError::Heap);
+    }
     let mut clock = Clock::new();
     let mut written = write_image(image, program, request, probes, &mut clock)?;
     written.moved.iter_mut().flat_map(Moved::copies_mut).for_each(copies::FunctionCopy::forget_code);
@@ -211,6 +214,13 @@ pub fn instrument(image: &Image<'_>, program: &Program, request: &Request<'_>, p
         refusals: written.refusals,
         phases: clock.phases,
     })
+}
+
+/// Whether a program wants its heap directly behind its data, as those do that were dumped from their own memory (GNU Common Lisp): Linux
+/// begins it behind the last segment.
+fn has_fixed_heap(image: &Image<'_>) -> bool {
+    let uses = |name: &str| image.symbols().iter().any(|symbol| symbol.name == name && symbol.is_dynamic && !symbol.is_defined);
+    matches!(image.kind(), Kind::NonPie) && uses("personality") && (uses("sbrk") || uses("brk"))
 }
 
 /// A written image that has not been checked.

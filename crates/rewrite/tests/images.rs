@@ -145,6 +145,22 @@ fn strip_and_objcopy_still_work_on_dynamic_programs() {
 }
 
 #[test]
+fn programs_of_which_notes_have_been_removed_are_instrumented() {
+    let bench = Bench::new();
+    for flags in ["-O2", "-O2 -no-pie"] {
+        let whole = bench.build("control.c", flags, "whole");
+        let expected = bench.run(&whole);
+        for notes in [".note.gnu.build-id", ".note.ABI-tag", ".note.gnu.property", ".note*"] {
+            let original = bench.path("original");
+            let status = Command::new("strip").args(["-R", notes, "-o"]).arg(&original).arg(&whole).status().expect("strip starts");
+            assert!(status.success(), "{notes} {flags}");
+            let (copy, _) = bench.instrument(&original, "copy", Levels::ALL, false);
+            assert_eq!(bench.run(&copy), expected, "{notes} {flags}");
+        }
+    }
+}
+
+#[test]
 fn moved_code_has_names() {
     let bench = Bench::new();
     let original = bench.build("control.c", "-O2", "original");

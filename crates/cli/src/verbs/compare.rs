@@ -65,7 +65,7 @@ fn results(path: &Path) -> Result<Results, Failure> {
         let nothing = format!("{} holds no times: nothing was measured", path.display());
         return Err(Failure::new(Code::BadInput, nothing).remedy("`tare report` on it says why"));
     }
-    if let Some(files) = results.unreadable() {
+    if let Some(files) = results.missing() {
         let failure = Failure::new(Code::BadInput, format!("{files}: what is missing would be taken for a change"));
         return Err(failure.remedy("compare whole runs; `tare report` shows what this one holds"));
     }

@@ -22,7 +22,7 @@ pub(crate) fn query(arguments: &QueryArguments) -> Result<ExitCode, Failure> {
     let answer = |results: &Results| during("answering", || answered(results, &words, &question, arguments.compensate, arguments.format));
     let (extent, of_reasons) = (question.extent(), question.extent_of_reasons());
     let results = read(extent)?;
-    if let Some(files) = results.unreadable() {
+    if let Some(files) = results.missing() {
         eprintln!("tare: {files}; the answer is that of the rest");
     }
     match answer(&results) {

@@ -10,7 +10,7 @@ use tare_format::graph::{
 };
 use tare_format::metrics::{VALUES, ValuesRecord};
 
-use super::{Image, Reader, cost, record};
+use super::{Image, MOST_COUNTED, Reader, cost, record};
 use crate::exchanged::{Exchanged, Messages, Peer};
 use crate::live::{RUNS, open_nodes};
 use crate::model::{Batches, Company, Node, RegionIndex};
@@ -31,9 +31,6 @@ pub(super) struct Places {
 
 /// Regions with greater numbers, which no image has but in a damaged file, are looked for each time.
 const MOST_MET: u32 = 1 << 20;
-
-/// More than any program counts, and more ticks than it runs: nine years of them at 4 GHz.
-const MOST_COUNTED: u64 = 1 << 60;
 
 /// What is not in the model.
 const NOWHERE: u32 = u32::MAX;

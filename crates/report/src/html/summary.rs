@@ -9,7 +9,6 @@ use super::parts::{GLYPHS, Parts};
 use super::ranks;
 use crate::layout::Page;
 use crate::number::{Column, change, exact_count, figure_and_time, more, share, time_with_unit};
-use crate::run::Exit;
 use crate::text::{trust_words, what_times_are};
 use crate::view::{
     ClassRow, FindingText, LINES, Size, Time, Trust, class_rows, finding_texts, goes_on, knows_waiting, no_finding, nothing_measured,
@@ -32,11 +31,7 @@ pub(super) fn write(html: &mut String, parts: &Parts<'_>) {
 }
 
 fn stopped(html: &mut String, parts: &Parts<'_>) {
-    let ended_by = match &parts.run.exit {
-        Exit::Signal(name) => Some(name),
-        _ => None,
-    };
-    if let Some(signal) = parts.run.stopped_by.as_ref().or(ended_by) {
+    if let Some(signal) = parts.run.signal() {
         let after = time_with_unit(parts.run.wall_s, GLYPHS);
         let _ =
             write!(html, "<p class=\"note bad\">Stopped by {}, {after} after the command began; all data up to then is here.</p>", escape(signal));

@@ -183,22 +183,25 @@ fn movable(image: &Image<'_>, table_end: u64) -> Option<(Range<u64>, u64)> {
         .filter(|section| section.is_loaded() && !section.is_empty_in_file() && section.offset + section.size > table_end)
         .collect();
     sections.sort_by_key(|section| section.offset);
+    // Where a note has been removed, `strip` leaves its segment with an address that is not that of its offset.
+    let tells = |segment: &Segment| {
+        matches!(segment.kind, PT_INTERP | PT_NOTE | PT_GNU_PROPERTY) && image.offset_of(segment.address) == Some(segment.offset)
+    };
     // Go's linker leaves a note out of the segment of notes: nothing would say where that has moved to.
     let is_movable = |section: &&&tare_image::Section<'_>| {
-        let is_told = |segment: &Segment| {
-            let range = segment.offset..segment.offset + segment.file_size;
-            matches!(segment.kind, PT_INTERP | PT_NOTE | PT_GNU_PROPERTY) && range.contains(&section.offset)
-        };
+        let is_told = |segment: &Segment| tells(segment) && (segment.offset..segment.offset + segment.file_size).contains(&section.offset);
         (section.name == ".interp" || section.kind == SHT_NOTE) && image.segments().iter().any(is_told)
     };
     let block: Vec<_> = sections.iter().take_while(is_movable).collect();
     let (first, last, block_length) = (block.first()?, block.last()?, block.len());
     let block = first.offset..last.offset + last.size;
-    let limit = end_of_zeros(image, table_end..sections.get(block_length)?.offset, &block);
+    // Where a note has been removed, nothing says whose the zeros are that stand in its place.
+    let limit = end_of_zeros(image, table_end..sections.get(block_length)?.offset.min(block.end), &block);
     let is_foreign = |segment: &&Segment| {
-        let overlaps = segment.offset < limit && segment.offset + segment.file_size > table_end;
-        let is_known = matches!(segment.kind, PT_INTERP | PT_NOTE | PT_GNU_PROPERTY | PT_PHDR | PT_LOAD);
-        overlaps && !is_known
+        let end = segment.offset + segment.file_size;
+        let overlaps = segment.offset < limit && end > table_end;
+        let moves = tells(segment) && block.contains(&segment.offset) && end <= block.end;
+        overlaps && !moves && !matches!(segment.kind, PT_PHDR | PT_LOAD)
     };
     let is_foreign = image.segments().iter().any(|segment| is_foreign(&segment));
     (block.start >= table_end && !is_foreign).then_some((block, limit))
