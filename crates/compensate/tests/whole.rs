@@ -103,6 +103,27 @@ fn the_last_of_a_team_is_told_by_what_it_does_longer_than_who_waits_for_it() {
     assert_eq!(kind(&[2.0, 2.0, 2.0]), None, "nobody waits");
 }
 
+/// Who has begun the team comes last: the others wait where they are, at their roots.
+#[test]
+fn members_of_a_team_that_wait_for_who_began_it_are_a_finding() {
+    let mut profile = team_with(&[3.0, 1.0, 2.0]);
+    // There is nothing that it does alone.
+    profile.locations[0].nodes[1].exclusive = 0;
+    for (thread, waited) in [(1, 2.0), (2, 1.0)] {
+        let ticks = (waited * 1e9) as u64;
+        profile.locations[thread].nodes[0].exchanged =
+            Some(Box::new(Exchanged { wait_ticks: ticks, virtual_wait_ticks: ticks, ..Exchanged::default() }));
+    }
+    let compensated = compensate(&profile, Mode::Parallel);
+    assert!((Classes::of(&profile, &compensated).waiting_s - 3.0).abs() < 1e-6);
+    let found = all_findings(&profile);
+    let team = found.iter().find(|finding| matches!(finding.kind, FindingKind::Threads { .. })).expect("a finding");
+    let FindingKind::Threads { threads, awaited, cause, .. } = &team.kind else { unreachable!() };
+    assert_eq!((*threads, awaited.as_slice(), team.region, team.caller), (3, [0].as_slice(), RegionIndex(2), Some(RegionIndex(1))));
+    assert!((team.seconds.value - 1.0).abs() < 1e-6, "three threads wait for three seconds: {team:?}");
+    assert_eq!(cause.as_ref().map(|cause| (cause.region, cause.late.as_slice())), Some((RegionIndex(4), [0].as_slice())), "{cause:?}");
+}
+
 #[test]
 fn threads_that_had_no_processor_may_be_late_by_that_alone() {
     let judged = |of: &[(f64, f64)], queued: &[f64]| {

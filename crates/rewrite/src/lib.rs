@@ -34,8 +34,8 @@ use std::time::{Duration, Instant};
 
 use tare_code::{Function, Program, Threads};
 use tare_format::description::{make_room_for_questions, set_questions};
-use tare_image::{Image, Kind};
 use tare_image::lines::Location;
+use tare_image::{Image, Kind};
 
 use elf::dynamic::{Paths, relocation_table_size};
 use elf::head::Head;

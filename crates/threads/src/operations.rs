@@ -23,6 +23,13 @@ pub(crate) enum Operation {
     Semaphore = 12,
 }
 
+impl Operation {
+    /// Whether a library of OpenMP may wait by it for what it tells itself.
+    pub(crate) const fn serves_teams(self) -> bool {
+        matches!(self, Self::Condition | Self::Mutex | Self::Semaphore)
+    }
+}
+
 /// Of locks there are calls that wait alone.
 const NAMES: [&str; 12] = [
     "pthread_join",

@@ -37,6 +37,13 @@ thread_local! {
     static PLACE: Cell<Place> = const { Cell::new(Place::NONE) };
     /// When the thread was done with its part, or came to a barrier last.
     static DONE: Cell<Option<Moment>> = const { Cell::new(None) };
+    /// Whether the thread waits for its team, or for the next one.
+    static AWAITS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the calling thread waits for others of its team, or for the next one: what the library waits by is no wait of the program's.
+pub(crate) fn awaits_team() -> bool {
+    AWAITS.get()
 }
 
 impl Team {
@@ -48,6 +55,7 @@ impl Team {
     /// The calling thread begins its part: who has not forked the team was idle since it was done the last time. Returns where the thread was.
     pub(crate) fn enter(&self, is_own: bool) -> Place {
         let before = go_to(Place { team: self, phase: 0 });
+        AWAITS.set(false);
         if let Some(since) = DONE.take().filter(|_| !is_own) {
             waited_here(since, now(), &Arrivals::one(self.fork));
         }
@@ -58,6 +66,7 @@ impl Team {
     pub(crate) fn done(&self, here: Moment) {
         self.done.come(here);
         DONE.set(Some(here));
+        AWAITS.set(true);
         if let Some(thread) = known_thread() {
             thread.comes_to_wait(here.at);
         }
@@ -77,6 +86,7 @@ pub(crate) fn go_to(place: Place) -> Place {
 /// Who has forked a team goes on, and has waited since its own part was done.
 pub(crate) fn joined(team: &Team, wait: Wait) {
     let end = now();
+    AWAITS.set(false);
     let since = DONE.take().unwrap_or_else(|| wait.begun());
     wait.end_since(since, end, team.awaited());
 }
@@ -104,6 +114,7 @@ impl AtBarrier {
         let wait = Wait::begin(Operation::TeamBarrier);
         let here = wait.as_ref().map_or_else(moment, Wait::begun);
         team.phases.come(place.phase, here);
+        AWAITS.set(true);
         Some(Self { place, here, wait })
     }
 
@@ -119,6 +130,7 @@ impl AtBarrier {
     /// Leaves it.
     pub(crate) fn leave(self) {
         let end = now();
+        AWAITS.set(false);
         // SAFETY: as in `own_team`.
         let Some(team) = (unsafe { self.place.team.as_ref() }) else { return };
         let came = team.phases.came(self.place.phase);

@@ -1,6 +1,8 @@
 //! A wait under way: its region, its clock readings, and what it does to the thread's delay.
 
+use crate::ompt;
 use crate::operations::{Operation, region};
+use crate::team::awaits_team;
 use core::sync::atomic::Ordering::Relaxed;
 use tare_delay::completion::{Arrivals, Moment, complete};
 use tare_delay::locks::contended;
@@ -33,12 +35,14 @@ pub(crate) struct Wait {
 }
 
 impl Wait {
-    /// Opens the region. `None` where nothing is measured, and within functions that other wrappers have called, whose time is theirs.
+    /// Opens the region. `None` where nothing is measured, within functions that other wrappers have called, whose time is theirs, and where a
+    /// library of OpenMP waits for what it tells itself.
     pub(crate) fn begin(operation: Operation) -> Option<Self> {
         if mode() == Mode::Clock {
             refresh_clocks();
         }
-        if !is_measuring() || is_within_wrapped() {
+        let is_told = operation.serves_teams() && ompt::is_told() && awaits_team();
+        if !is_measuring() || is_told || is_within_wrapped() {
             return None;
         }
         let region = known_thread().and_then(|thread| Some((thread, thread.enter(region(operation)?))));

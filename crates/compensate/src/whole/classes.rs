@@ -57,12 +57,12 @@ impl Classes {
                         classes.open_s += open;
                         classes.messages_s += exclusive - waiting - open;
                     }
-                    RegionKind::Threads => {
+                    // Members of a team that another thread forks wait where they are.
+                    _ => {
                         let waiting = figures.wait_s.clamp(0.0, exclusive.max(0.0));
                         classes.waiting_s += waiting;
                         classes.useful_s += exclusive - waiting;
                     }
-                    _ => classes.useful_s += exclusive,
                 }
             }
         }

@@ -455,16 +455,17 @@ mod tests {
     }
 
     #[test]
-    fn at_the_end_of_a_team_none_but_who_began_it_waits() {
+    fn at_the_end_of_a_team_those_wait_that_are_done() {
         let (profile, run) = (Profile::default(), Run::default());
         let words = Words { profile: &profile, run: &run, page: None, glyphs: &Glyphs::UNICODE };
         let what = |operation: &str, processes: usize, awaited: &[u32]| words.threads(operation, 4, processes, awaited, None).1;
-        assert_eq!(what("omp parallel", 1, &[]), "the thread that began it waits until the last of 4 threads is done");
-        assert_eq!(what("omp parallel", 2, &[]), "in 2 processes the thread that began it waits until the last one of its team is done");
+        assert_eq!(what("omp parallel", 1, &[]), "the threads that are done wait until the last of 4 is");
+        assert_eq!(what("omp parallel", 2, &[]), "in 2 processes the threads that are done wait until the last one of their team is");
         assert_eq!(what("omp barrier", 1, &[]), "4 threads wait in turn until the last one arrives");
         assert_eq!(what("omp barrier", 1, &[3]), "threads wait until thread 3 arrives");
         assert_eq!(what("omp barrier", 2, &[2, 3]), "in 2 processes threads wait until threads 2–3 arrive");
         assert_eq!(what("omp parallel", 1, &[3]), "the thread that began it waits until thread 3 is done");
+        assert_eq!(what("omp parallel", 1, &[0]), "the others wait, there and for the next team, until thread 0 is done");
     }
 
     #[test]

@@ -184,9 +184,8 @@ fn movable(image: &Image<'_>, table_end: u64) -> Option<(Range<u64>, u64)> {
         .collect();
     sections.sort_by_key(|section| section.offset);
     // Where a note has been removed, `strip` leaves its segment with an address that is not that of its offset.
-    let tells = |segment: &Segment| {
-        matches!(segment.kind, PT_INTERP | PT_NOTE | PT_GNU_PROPERTY) && image.offset_of(segment.address) == Some(segment.offset)
-    };
+    let tells =
+        |segment: &Segment| matches!(segment.kind, PT_INTERP | PT_NOTE | PT_GNU_PROPERTY) && image.offset_of(segment.address) == Some(segment.offset);
     // Go's linker leaves a note out of the segment of notes: nothing would say where that has moved to.
     let is_movable = |section: &&&tare_image::Section<'_>| {
         let is_told = |segment: &Segment| tells(segment) && (segment.offset..segment.offset + segment.file_size).contains(&section.offset);

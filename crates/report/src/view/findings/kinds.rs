@@ -72,21 +72,25 @@ impl Words<'_> {
         awaited: &[u32],
         cause: Option<&Cause>,
     ) -> (&'static str, String, Option<String>) {
-        // At the end of a team none but who began it waits.
+        // At the end of a team who began it waits, and the others, for that and for the next one.
         let is_of_team = operation == "omp parallel";
         let late = numbered("thread", awaited, self.glyphs);
         let of_processes = if processes == 1 { String::new() } else { format!("in {processes} processes ") };
         let (arrive, are) = (verb(awaited, "arrive"), if awaited.len() == 1 { "is" } else { "are" });
         let what = match (processes, awaited) {
-            (1, []) if is_of_team => format!("the thread that began it waits until the last of {threads} threads is done"),
-            (_, []) if is_of_team => format!("{of_processes}the thread that began it waits until the last one of its team is done"),
+            (1, []) if is_of_team => format!("the threads that are done wait until the last of {threads} is"),
+            (_, []) if is_of_team => format!("{of_processes}the threads that are done wait until the last one of their team is"),
             (1, []) => format!("{threads} threads wait in turn until the last one arrives"),
             (_, []) => format!("{threads} threads of {processes} processes wait in turn until the last one of each arrives"),
+            (_, [0, ..]) if is_of_team => format!("{of_processes}the others wait, there and for the next team, until {late} {are} done"),
             _ if is_of_team => format!("{of_processes}the thread that began it waits until {late} {are} done"),
             _ => format!("{of_processes}threads wait until {late} {arrive}"),
         };
         let because = cause.map(|cause| self.more(awaited, cause, &numbered("thread", &cause.late, self.glyphs))).unwrap_or_default();
         let attempt = match cause {
+            _ if is_of_team && awaited.first() == Some(&0) => {
+                "work that is divided as it comes, by `schedule(dynamic)`, or more evenly, and less that thread 0 does alone".to_string()
+            }
             _ if operation.starts_with("omp") => "work that is divided as it comes, by `schedule(dynamic)`, or more evenly".to_string(),
             Some(cause) => self.moved(cause, &numbered("thread", &cause.late, self.glyphs)),
             None => "work that is divided more evenly over the threads".to_string(),
