@@ -64,6 +64,8 @@ pub enum Mark {
     ChildExceeds,
     /// It has calls beyond the limit of call paths, where nobody knows what they called.
     BeyondLimit,
+    /// What it calls led back to a region above, at which the time of those calls stands.
+    LedBack,
 }
 
 impl Mark {
@@ -89,6 +91,7 @@ impl Mark {
             Self::DelaysAstray => "delays were sent with messages before the cost of probes was known",
             Self::ChildExceeds => "a region below it is not to be trusted",
             Self::BeyondLimit => "it has calls beyond the limit of call paths, without the time of what they called",
+            Self::LedBack => "calls led back to a region above it, where their time stands: the interval has that in it",
         }
     }
 }

@@ -138,11 +138,14 @@ struct Sum {
 pub(crate) fn nodes(location: &Location, terms: &[Term], mode: Mode, seconds_per_tick: f64) -> Vec<CompensatedNode> {
     let measured = measured_inclusive(location);
     let sums = sums(location, terms);
+    let led_back = led_back(location, &measured);
     let node = |(index, node): (usize, &Node)| {
         let (term, exchanged) = (&terms[index], node.exchanged());
         let wait = if mode == Mode::Parallel { exchanged.virtual_wait_ticks } else { exchanged.wait_ticks };
-        let inclusive = inclusive(&sums[index], term).scaled(seconds_per_tick);
+        let inclusive = inclusive(&sums[index], term);
+        let inclusive = Figure { high: inclusive.high.max(inclusive.value + led_back[index]), ..inclusive }.scaled(seconds_per_tick);
         let beyond = location.is_beyond_limit(node).then_some(Mark::BeyondLimit);
+        let beyond = beyond.or((led_back[index] > NOTICED * measured[index]).then_some(Mark::LedBack));
         CompensatedNode {
             measured_inclusive_s: measured[index] * seconds_per_tick,
             measured_exclusive_s: node.exclusive as f64 * seconds_per_tick,
@@ -153,6 +156,20 @@ pub(crate) fn nodes(location: &Location, terms: &[Term], mode: Mode, seconds_per
         }
     };
     location.nodes.iter().enumerate().map(node).collect()
+}
+
+/// From this part of an inclusive time on it is marked what of it stands elsewhere.
+const NOTICED: f64 = 0.01;
+
+/// For how many ticks calls of each node led back to a region above, whose path they were folded onto: they passed between entry and exit of
+/// the node, and stand above it.
+fn led_back(location: &Location, measured: &[f64]) -> Vec<f64> {
+    let mut is_below_folded = vec![false; location.nodes.len()];
+    for (index, node) in location.nodes.iter().enumerate() {
+        is_below_folded[index] = node.parent.is_some_and(|parent| is_below_folded[parent] || location.nodes[parent].folded);
+    }
+    let beyond = |(index, node): (usize, &Node)| if is_below_folded[index] { (node.inclusive as f64 - measured[index]).max(0.0) } else { 0.0 };
+    location.nodes.iter().enumerate().map(beyond).collect()
 }
 
 /// What is below each node; a parent stands before its children.

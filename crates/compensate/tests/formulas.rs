@@ -36,6 +36,18 @@ fn inclusive_times_lose_their_own_inner_part_and_the_whole_of_all_below() {
 }
 
 #[test]
+fn what_led_back_to_a_region_above_is_in_the_interval_of_the_inclusive_time_and_marked() {
+    let mut profile = chain();
+    let nodes = &mut profile.locations[0].nodes;
+    // f calls g, which calls f again: of the six million ticks between entry and exit of g, one stands at f.
+    nodes[1].folded = true;
+    (nodes[1].inclusive, nodes[2].inclusive, nodes[3].inclusive) = (6_000_000, 6_000_000, 3_000_000);
+    let inclusive: Vec<Figure> = compensate(&profile, Mode::Local).locations[0].nodes.iter().map(|node| node.inclusive).collect();
+    assert_eq!(inclusive.iter().map(|figure| figure.mark).collect::<Vec<_>>(), [None, None, Some(Mark::LedBack), None]);
+    near(inclusive[2].high, inclusive[2].value + 1_000_000.0);
+}
+
+#[test]
 fn what_pairs_cost_is_told_for_each_call_path_in_the_parts_that_are_taken_off() {
     let costs_of = |profile: &Profile| RunCosts::of(profile).pairs(profile).collect::<Vec<PairCost>>();
     let costs = costs_of(&chain());

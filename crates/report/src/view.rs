@@ -344,7 +344,7 @@ pub(crate) fn reasons(marks: impl Iterator<Item = Option<Mark>>) -> Vec<&'static
 }
 
 /// All marks; the place of one in this list is its number in the page, less one.
-pub(crate) const MARKS: [Mark; 9] = [
+pub(crate) const MARKS: [Mark; 10] = [
     Mark::OverheadExceedsTime,
     Mark::OverheadHidesTime,
     Mark::UncertaintyExceedsTime,
@@ -354,6 +354,7 @@ pub(crate) const MARKS: [Mark; 9] = [
     Mark::ChildExceeds,
     Mark::TimedCallsExceed,
     Mark::BeyondLimit,
+    Mark::LedBack,
 ];
 
 /// A mark as a number, 0 where there is none.
