@@ -133,7 +133,12 @@ fn classes(app: &App, columns: usize) -> Vec<String> {
     let now = app.readings.latest();
     let (classes, all, history) = (&now.classes, now.classes.all_s(), &app.readings.history);
     let share_of = |seconds: f64| share(if all > 0.0 { seconds / all } else { 0.0 }, GLYPHS);
-    let named = [("Outside MPI", classes.useful_s), ("Waiting", classes.waiting_s), ("MPI at work", classes.messages_s)];
+    let in_mpi = classes.messages_s + classes.open_s + classes.start_end_s;
+    let named = match () {
+        () if now.about.is_foreign && classes.waiting_s == 0.0 => vec![("Outside MPI", classes.useful_s), ("MPI with waits", classes.messages_s)],
+        () if now.ranks == 0 && in_mpi == 0.0 => vec![("At work", classes.useful_s), ("Waiting", classes.waiting_s)],
+        () => vec![("Outside MPI", classes.useful_s), ("Waiting", classes.waiting_s), ("MPI at work", classes.messages_s)],
+    };
     let parts = |past: usize| {
         let blocks = |index: usize| history.iter().skip(history.len() - past).map(|shares| block(shares[index])).collect::<String>();
         let with_past = named
@@ -141,7 +146,8 @@ fn classes(app: &App, columns: usize) -> Vec<String> {
             .enumerate()
             .map(|(index, (name, seconds))| format!("{name} {} {}", share_of(*seconds), blocks(index)).trim_end().to_string());
         let open = (classes.open_s >= LEAST_PART * all && all > 0.0).then(|| format!("MPI, open {}", share_of(classes.open_s)));
-        with_past.chain(open).chain([format!("MPI start, end {}", share_of(classes.start_end_s))]).collect::<Vec<String>>()
+        let around = (now.ranks > 0 || in_mpi > 0.0).then(|| format!("MPI start, end {}", share_of(classes.start_end_s)));
+        with_past.chain(open).chain(around).collect::<Vec<String>>()
     };
     let most = if now.is_over() { 0 } else { history.len() };
     let fits = |parts: &[String]| width(&parts.join("   ")) <= columns;

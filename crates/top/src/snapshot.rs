@@ -19,6 +19,8 @@ pub struct About {
     pub took_s: f64,
     /// How the run ended, if it has.
     pub ended: Option<String>,
+    /// Whether another tool measured it: what that cost is not known, nor, most often, who waited.
+    pub is_foreign: bool,
 }
 
 /// A reading of a run.
@@ -143,13 +145,14 @@ impl Snapshot {
         let measured = main().map(|figures| figures.measured_s).fold(0.0, f64::max);
         let left = main().map(|figures| figures.total).max_by(|one, other| one.value.total_cmp(&other.value));
         let regions = regions(profile, compensated, &tree, &keys);
+        let is_foreign = about.is_foreign;
         Self {
             about,
             ranks: profile.processes.iter().filter(|process| process.rank.is_some()).count(),
             processes: profile.processes.len(),
             threads: threads.into_iter().max().unwrap_or(0),
             lifetime_s: profile.processes.iter().map(|process| process.lifetime_s).fold(0.0, f64::max),
-            longest: left.filter(|left| left.value > 0.0).map(|left| (measured, left)),
+            longest: left.filter(|left| left.value > 0.0 && !is_foreign).map(|left| (measured, left)),
             classes: Classes::of(profile, compensated),
             all_s: regions.iter().map(|region| region.measured_s).sum(),
             measured_s: compensated.locations.iter().map(|location| location.measured_s).sum(),

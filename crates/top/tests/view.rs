@@ -78,7 +78,7 @@ fn snapshot(seconds: f64, ended: Option<&str>) -> Snapshot {
 }
 
 fn snapshot_of(profile: &Profile, seconds: f64, ended: Option<&str>) -> Snapshot {
-    let about = About { program: "app input".into(), at_s: seconds, took_s: 0.001, ended: ended.map(String::from) };
+    let about = About { program: "app input".into(), at_s: seconds, took_s: 0.001, ended: ended.map(String::from), ..About::default() };
     Snapshot::of(profile, &compensate(profile, Mode::Parallel), about)
 }
 
@@ -145,7 +145,7 @@ fn waiting_is_compensated_as_the_time_beside_it_and_measured_with_it() {
         // Of 3.4 s that it waited, 2.4 s were for what measuring cost the other rank, and of the 3.5 s that it took.
         (exchanged.virtual_wait_ticks, exchanged.delay_gain) = (1_000_000_000, 2_400_000_000);
         exchanged.peers = vec![Peer { rank: 1, received: 1, wait: 3_400_000_000, virtual_wait: 1_000_000_000, ..Peer::default() }];
-        let about = About { program: "app".into(), at_s: 6.0, took_s: 0.001, ended: Some("ended well".into()) };
+        let about = About { program: "app".into(), at_s: 6.0, took_s: 0.001, ended: Some("ended well".into()), ..About::default() };
         let mut app = App::default();
         app.read(Snapshot::of(&profile, &compensate(&profile, Mode::Parallel), about));
         app

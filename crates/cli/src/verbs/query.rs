@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use tare_compensate::compensate_wanted;
+use tare_profile::Profile;
 use tare_query::{Jump, Measure, Nothing, Puzzle, Question, Sums, answer, places};
 use tare_report::answer as shown;
 
@@ -56,7 +57,7 @@ fn answered(results: &Results, words: &str, question: &Question, compensate: Com
         }
         Question::Sums(question) => {
             if results.is_foreign() {
-                known_of_others(question)?;
+                known_of_others(question, profile)?;
             }
             // What another tool measured has nothing taken off.
             let mode = results.mode(compensate);
@@ -72,8 +73,14 @@ fn answered(results: &Results, words: &str, question: &Question, compensate: Com
 }
 
 /// Files of other tools hold times and calls: what else is asked for nobody has counted.
-fn known_of_others(question: &Sums) -> Result<(), Failure> {
-    let is_known = |measure: &&Measure| matches!(measure, Measure::Time | Measure::Own | Measure::Count | Measure::Measured);
+fn known_of_others(question: &Sums, profile: &Profile) -> Result<(), Failure> {
+    // Exports of ours have who waited, where the format has a place for it.
+    let has_waits = || profile.locations.iter().flat_map(|location| &location.nodes).any(|node| node.exchanged().wait_ticks > 0);
+    let is_known = |measure: &&Measure| match measure {
+        Measure::Time | Measure::Own | Measure::Count | Measure::Measured => true,
+        Measure::Waiting => has_waits(),
+        _ => false,
+    };
     match question.measures.iter().find(|measure| !is_known(measure)) {
         None => Ok(()),
         Some(measure) => Err(Failure::new(Code::NoInput, format!("files of other tools do not say the {}", measure.name()))

@@ -124,7 +124,7 @@ impl Reader {
         let compensated = tare_compensate::compensate(&results.profile, results.mode(self.compensate));
         // What another tool has left is over.
         let ended = results.ended().or(has_ended).or_else(|| results.measured_by());
-        let about = About { program: results.program(), at_s, took_s: begin.elapsed().as_secs_f64(), ended };
+        let about = About { program: results.program(), at_s, took_s: begin.elapsed().as_secs_f64(), ended, is_foreign: results.is_foreign() };
         Ok(Snapshot::of(&results.profile, &compensated, about))
     }
 

@@ -92,7 +92,10 @@ impl Queue {
         let is_much = first.queued_s >= LEAST_SHORTAGE * time && first.is_told();
         let seconds = self.gain(time);
         let certainty = Certainty::of(seconds.value, seconds.value - seconds.low);
-        let named: Vec<&(u32, Shortage)> = self.shortages.iter().filter(|(_, shortage)| shortage.queued_s >= 0.5 * first.queued_s).collect();
+        // What is not known apart is told, and compared, as a sum.
+        let told = |shortage: &Shortage| if first.is_split_known() { shortage.queued_s } else { shortage.in_all_s };
+        let longest = self.shortages.iter().map(|(_, shortage)| *shortage).max_by(|one, other| told(one).total_cmp(&told(other)))?;
+        let named: Vec<&(u32, Shortage)> = self.shortages.iter().filter(|(_, shortage)| told(shortage) >= 0.5 * told(&longest)).collect();
         let explains = late.min(named.iter().map(|(_, shortage)| shortage.queued_s + shortage.in_mpi_s).sum());
         let explains_much = explains >= LEAST_SHORTAGE * time;
         if !is_much && !explains_much || seconds.value <= 0.0 {
@@ -101,8 +104,8 @@ impl Queue {
         let region = profile.locations.iter().find(|location| location.process.0 == first.process)?.nodes.first()?.region;
         let kind = FindingKind::NoProcessor {
             ranks: named.iter().map(|(rank, _)| *rank).collect(),
-            longest: first,
-            sharing: sharing(profile, &profile.processes[first.process].host),
+            longest,
+            sharing: sharing(profile, &profile.processes[longest.process].host),
             explains,
         };
         let finding = Finding { kind, region, caller: None, seconds, certainty: certainty.unwrap_or(Certainty::Open), queued_s: None };

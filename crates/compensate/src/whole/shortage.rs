@@ -94,6 +94,12 @@ impl Shortage {
         self.queued_s >= BETWEEN_ANSWERS_S
     }
 
+    /// Whether all of it is long enough to be told.
+    #[must_use]
+    pub fn is_told_in_all(&self) -> bool {
+        self.in_all_s >= BETWEEN_ANSWERS_S
+    }
+
     /// Whether it is known to a half how much of it passed outside of MPI; else the sum alone is.
     #[must_use]
     pub fn is_split_known(&self) -> bool {

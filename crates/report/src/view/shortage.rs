@@ -13,7 +13,10 @@ const NOTEWORTHY: f64 = 0.01;
 /// Who could run and had no processor, and for how long; `None` where nobody was without for long.
 pub(crate) fn without_processor(results: &Results<'_>, glyphs: &Glyphs) -> Option<String> {
     let mut all = shortages(results.profile, &results.shown);
-    all.retain(|shortage| shortage.queued_s >= NOTEWORTHY * shortage.outside_s && shortage.is_told());
+    all.retain(|shortage| match shortage.is_split_known() {
+        true => shortage.queued_s >= NOTEWORTHY * shortage.outside_s && shortage.is_told(),
+        false => shortage.in_all_s >= NOTEWORTHY * results.profile.processes[shortage.process].lifetime_s && shortage.is_told_in_all(),
+    });
     let by_length = |one: &&Shortage, other: &&Shortage| one.queued_s.total_cmp(&other.queued_s);
     let longest = all.iter().max_by(by_length)?;
     // Where sums are said, the first one named has the greatest.
