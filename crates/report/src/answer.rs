@@ -21,7 +21,7 @@ pub fn text(run: &Run, profile: &Profile, mode: Mode, answer: &Answer, page: &Pa
     let glyphs = writer.glyphs();
     let rows: Vec<&Row> = answer.rows.iter().chain(&answer.sum).collect();
     let names = rows.iter().map(|row| label(profile, answer, row)).collect();
-    let names = Column::new(heading(answer.axis), Align::Left, 0, names);
+    let names = Column::new(heading(answer.axis, profile), Align::Left, 0, names);
     let mut columns: Vec<Column> = (0..answer.measures.len()).flat_map(|measure| columns(profile, answer, &rows, measure, glyphs)).collect();
     // What was asked for is shown: measures without room have a table of their own.
     while !columns.is_empty() {
@@ -37,13 +37,14 @@ pub fn text(run: &Run, profile: &Profile, mode: Mode, answer: &Answer, page: &Pa
     writer.finish()
 }
 
-fn heading(axis: Axis) -> &'static str {
+fn heading(axis: Axis, profile: &Profile) -> &'static str {
     match axis {
         Axis::Nothing => "",
         Axis::Region => "Region",
         Axis::Caller => "Caller",
         Axis::Peer => "With",
-        Axis::Rank => "Rank",
+        Axis::Rank if profile.has_ranks() => "Rank",
+        Axis::Rank => "Process",
         Axis::Thread => "Thread",
         Axis::Host => "Node",
     }
@@ -122,11 +123,11 @@ fn foot(writer: &mut Writer<'_>, run: &Run, profile: &Profile, mode: Mode, answe
     let is_over_ranks = matches!(answer.axis, Axis::Nothing | Axis::Region | Axis::Caller);
     let mut said = Vec::new();
     if has_times && answer.ranks > 1 && is_over_ranks {
-        let ranks = exact_count(answer.ranks as u64, glyphs);
+        let ranks = format!("{} {}", exact_count(answer.ranks as u64, glyphs), if profile.has_ranks() { "ranks" } else { "processes" });
         said.push(match answer.reduction {
-            Reduction::Mean => format!("Mean of {ranks} ranks{}.", if has_counts { "; counts are sums" } else { "" }),
-            Reduction::Total => format!("Sum over {ranks} ranks."),
-            Reduction::Longest => format!("The slowest of {ranks} ranks."),
+            Reduction::Mean => format!("Mean of {ranks}{}.", if has_counts { "; counts are sums" } else { "" }),
+            Reduction::Total => format!("Sum over {ranks}."),
+            Reduction::Longest => format!("The slowest of {ranks}."),
         });
     }
     let has_threads = profile.locations.iter().any(|location| location.thread > 0);

@@ -132,10 +132,16 @@ impl Words<'_> {
         ("F-hot-spot", what, Some(attempt.to_string()))
     }
 
-    pub(super) fn messages(&self, calls: u64, messages: u64, bytes: u64) -> (&'static str, String, Option<String>) {
+    pub(super) fn messages(&self, operation: &str, calls: u64, messages: u64, bytes: u64) -> (&'static str, String, Option<String>) {
         let each = bytes as f64 / messages.max(1) as f64;
         let calls = format!("{} {}", count(calls, self.glyphs), if calls == 1 { "call" } else { "calls" });
         let besides = if knows_waiting(self.run, self.profile) { "time besides waiting" } else { "time; what of it is waiting is not known" };
+        if is_asked(operation) {
+            let came = if messages > 0 { format!(", with which {} messages came", count(messages, self.glyphs)) } else { String::new() };
+            let what = format!("{calls} ask whether something has come{came}; what of their time is waiting is not known");
+            let attempt = "MPI_Wait or MPI_Recv where there is nothing else to do, or fewer questions";
+            return ("F-messages", what, Some(attempt.to_string()));
+        }
         if messages == 0 {
             return ("F-messages", format!("{calls} take {besides}"), None);
         }
@@ -144,4 +150,9 @@ impl Words<'_> {
         let attempt = (each < SMALL_MESSAGE).then(|| "fewer and larger messages".to_string());
         ("F-messages", what, attempt)
     }
+}
+
+/// Whether an operation asks, and does not wait for the answer.
+fn is_asked(operation: &str) -> bool {
+    (operation.starts_with("MPI_Test") && operation != "MPI_Test_cancelled") || matches!(operation, "MPI_Iprobe" | "MPI_Improbe")
 }
