@@ -25,6 +25,23 @@ fn a_program_finds_itself_and_the_files_beside_it() {
 }
 
 #[test]
+fn a_program_that_replaces_itself_by_itself_is_measured_and_its_children_go_on_as_the_original() {
+    let place = Place::new();
+    let folder = place.path().canonicalize().expect("a real path");
+    let program = compile_c("crates/cli/tests/programs/replaced.c", &folder, &[]).display().to_string();
+    for (how, calls) in [("execv", 50), ("execve", 50), ("execvp", 50), ("child", 0)] {
+        let line = [program.clone(), how.to_string()];
+        let (plain, measured) = (place.plain(&line), place.profile(&[], &line));
+        assert_eq!((text(&measured.stdout), measured.status), (text(&plain.stdout), plain.status), "{how}: {}", text(&measured.stderr));
+        assert!(text(&plain.stdout).contains("done as"), "{how}");
+        let report = place.report();
+        let regions = report.0["regions"].as_array().expect("regions");
+        let is_work = |node: &&serde_json::Value| regions[node["region"].as_u64().expect("an index") as usize]["name"] == "work";
+        assert_eq!(report.nodes().iter().filter(is_work).filter_map(|node| node["calls"].as_u64()).sum::<u64>(), calls, "{how}");
+    }
+}
+
+#[test]
 fn names_that_are_no_text_stay_as_they_are() {
     let place = Place::new();
     let folder = place.path().canonicalize().expect("a real path").join(OsStr::from_bytes(b"folder \xff"));

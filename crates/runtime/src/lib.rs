@@ -49,6 +49,7 @@ mod pause;
 pub mod probe;
 pub mod process;
 mod queued;
+pub mod replace;
 mod request;
 mod settings;
 mod slow;
