@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode};
 
 use crate::args::Showing;
 use crate::child;
-use crate::ends::Watch;
+use crate::ends::{Watch, is_of_open_rank};
 use crate::failure::Failure;
 use crate::instrumenting::{self, Prepared};
 use crate::measured::command_of;
@@ -41,8 +41,7 @@ pub(crate) fn carry_out(line: &[OsString], ready: Result<Ready<'_>, Failure>, sh
     let has_failed = exit != Exit::Status(0);
     let mut ends = watch.map(|watch| watch.finish(has_failed)).unwrap_or_default();
     if !has_failed {
-        // Who has collected its own graph has come to its end.
-        ends.retain(|end| node_local(&ready.new.id).join(&end.graph).exists());
+        ends.retain(|end| is_of_open_rank(&node_local(&ready.new.id).join(&end.graph)));
     }
     let ended = said(ready.new.end(&ready.directory, exit, wall, ends), None);
     if let Some(prepared) = ready.prepared.as_ref().filter(|_| timings) {

@@ -95,11 +95,21 @@ fn add_ends(ended: &[usize], running: &mut Vec<(String, OwnedFd)>, started: Inst
     ends.extend(ended.iter().rev().map(|&place| End { graph: running.swap_remove(place).0, after_s, ticks, ns }));
 }
 
-/// The process that writes a graph, to be waited for; `None` while its header is not written, and where it has ended.
-fn process_of(graph: &Path) -> Option<OwnedFd> {
+/// Whether a graph is that of a rank that did not come to the end of MPI: it was killed. Of others nothing tells that from a process that ended
+/// by `_exit`, or that has become another program.
+pub(crate) fn is_of_open_rank(graph: &Path) -> bool {
+    header_of(graph).is_some_and(|header| header.rank_plus_one > 0 && header.span_start > 0 && header.span_end == 0)
+}
+
+fn header_of(graph: &Path) -> Option<Header> {
     let mut head = [0; Header::SIZE];
     File::open(graph).and_then(|mut file| file.read_exact(&mut head)).ok()?;
-    let pid = libc::pid_t::try_from(Header::from_bytes(&head)?.pid).ok().filter(|&pid| pid > 0)?;
+    Header::from_bytes(&head)
+}
+
+/// The process that writes a graph, to be waited for; `None` while its header is not written, and where it has ended.
+fn process_of(graph: &Path) -> Option<OwnedFd> {
+    let pid = libc::pid_t::try_from(header_of(graph)?.pid).ok().filter(|&pid| pid > 0)?;
     // SAFETY: the call takes two numbers and touches no memory.
     let opened = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
     let descriptor = i32::try_from(opened).ok().filter(|&descriptor| descriptor >= 0)?;
