@@ -11,8 +11,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use tare_format::graph::{DRAFT_ENDING, Header, UNWRITTEN};
+use tare_format::graph::{DRAFT_ENDING, UNWRITTEN};
 
+use crate::ends::header_of;
 use crate::failure::{Code, Failure};
 use crate::live::this_host;
 use crate::rundir::{RunDirectory, node_local};
@@ -90,10 +91,7 @@ pub(crate) fn wait_for_stragglers(id: &str) {
 
 /// Whether the process that writes a graph still runs on this node.
 pub(crate) fn is_alive(graph: &Path) -> bool {
-    let mut head = [0; Header::SIZE];
-    let read = File::open(graph).and_then(|mut file| file.read_exact(&mut head));
-    let Some(header) = read.ok().and_then(|()| Header::from_bytes(&head)) else { return false };
-    Path::new(&format!("/proc/{}", header.pid)).exists()
+    header_of(graph).is_some_and(|header| Path::new(&format!("/proc/{}", header.pid)).exists())
 }
 
 /// Copies a file and leaves its holes holes; false where its process has collected it meanwhile.

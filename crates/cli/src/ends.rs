@@ -101,7 +101,8 @@ pub(crate) fn is_of_open_rank(graph: &Path) -> bool {
     header_of(graph).is_some_and(|header| header.rank_plus_one > 0 && header.span_start > 0 && header.span_end == 0)
 }
 
-fn header_of(graph: &Path) -> Option<Header> {
+/// What the file of a graph begins with; `None` while that is not written.
+pub(crate) fn header_of(graph: &Path) -> Option<Header> {
     let mut head = [0; Header::SIZE];
     File::open(graph).and_then(|mut file| file.read_exact(&mut head)).ok()?;
     Header::from_bytes(&head)

@@ -148,7 +148,7 @@ impl Snapshot {
         let is_foreign = about.is_foreign;
         Self {
             about,
-            ranks: profile.processes.iter().filter(|process| process.rank.is_some()).count(),
+            ranks: profile.ranks(),
             processes: profile.processes.len(),
             threads: threads.into_iter().max().unwrap_or(0),
             lifetime_s: profile.processes.iter().map(|process| process.lifetime_s).fold(0.0, f64::max),
