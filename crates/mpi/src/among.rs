@@ -13,6 +13,7 @@ use crate::memory::{handle, int, read_handle};
 use crate::messages::{Others, settle};
 use crate::session::Session;
 use crate::transport::{self, Shadow};
+use crate::waiting::Wait;
 use std::sync::Arc;
 use tare_delay::completion::Arrivals;
 
@@ -100,7 +101,7 @@ fn run(call: &mut Call<'_>, stage: Stage, comm: Arc<Comm>, members: Members, pos
     let round = Round { comm, from: members.from, number };
     if span.succeeded() && stage == Stage::Blocking {
         let arrivals = round.end(session);
-        settle(call, span.begin, &span, false, &[], &Others { arrivals, ..Others::NONE });
+        settle(call, &Wait::blocked(call, &span), &span, &[], &Others { arrivals, ..Others::NONE });
     } else if span.succeeded() {
         let request = read_handle(session.abi, call.arguments[position + 1], 0);
         session.requests.track(request, Tracked::Among(round));

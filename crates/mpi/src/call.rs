@@ -9,11 +9,11 @@ use crate::export::Arguments;
 use crate::real::Real;
 use crate::session::Session;
 use crate::table::{Function, Id, function};
-use tare_delay::completion::{Completion, Moment};
+use tare_delay::completion::Moment;
 use tare_delay::visits::Look;
 use tare_format::ids::{Rank, Ticks};
 use tare_runtime::process::{count_uncovered, count_unpaired, now};
-use tare_runtime::wrapper::{Exchange, Open, Thread, Waits, is_asked_in_passing, thread};
+use tare_runtime::wrapper::{Exchange, Open, Place, Thread, Waits, is_asked_in_passing, real, thread};
 
 /// Ticks of the tool's own work after which a call is shown to begin later than it came in.
 const SHOWN_ANEW: u64 = 1000;
@@ -51,6 +51,11 @@ impl Span {
     /// Whether the function says `MPI_SUCCESS`.
     pub(crate) fn succeeded(&self) -> bool {
         self.error() == 0
+    }
+
+    /// What the function itself took, in ticks.
+    pub(crate) fn real(&self) -> u64 {
+        real(self.begin.at, self.end)
     }
 
     /// The error code.
@@ -143,7 +148,7 @@ impl<'a> Call<'a> {
     /// The call is like those that may pass.
     pub(crate) fn notes_passable(&self, span: &Span) {
         if let Some((_, open)) = &self.region {
-            open.notes_passable(span.end.0 - span.begin.at.0);
+            open.notes_passable(span.real());
         }
     }
 
@@ -171,12 +176,9 @@ impl<'a> Call<'a> {
         span.result
     }
 
-    /// Notes what the thread waited, and what that did to its delay.
-    pub(crate) fn waited(&self, measured: u64, in_virtual_time: u64, gain: i64) {
-        if let Some((_, open)) = &self.region {
-            open.add_wait(measured, in_virtual_time);
-            open.add_delay_gain(gain);
-        }
+    /// Where the thread is.
+    pub(crate) fn place(&self) -> Option<Place> {
+        self.region.as_ref().map(|(_, open)| open.place())
     }
 
     /// Whether the program asks in passing here, and does not wait for the answer.
@@ -186,8 +188,8 @@ impl<'a> Call<'a> {
 
     /// Notes what has become known of an earlier wait.
     pub(crate) fn corrected(&self, gain: i64) {
-        if let Some((_, open)) = &self.region {
-            open.add_delay_gain(gain);
+        if let Some(place) = self.place() {
+            place.add_delay_gain(gain);
         }
     }
 
@@ -203,14 +205,7 @@ impl<'a> Call<'a> {
         let Some((_, open)) = &self.region else { return };
         open.add_messages(exchange.sent + exchange.received, exchange.bytes);
         if let Some(peer) = peer {
-            open.add_peer(peer, exchange);
-        }
-    }
-
-    /// Notes what a send has waited until its receiver came in.
-    pub(crate) fn held(&self, receiver: Rank, done: &Completion, gain: i64) {
-        if let Some((_, open)) = &self.region {
-            open.add_held(receiver, done.wait, done.virtual_wait, gain);
+            open.place().add_peer(peer, exchange);
         }
     }
 

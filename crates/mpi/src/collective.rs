@@ -3,7 +3,6 @@
 //! started before one that is started ([`crate::shadows`]).
 
 use crate::among;
-use crate::answers;
 use crate::board::Gathering;
 use crate::call::{Call, Span};
 use crate::communicators::{Comm, root};
@@ -12,9 +11,10 @@ use crate::memory::{count, handle};
 use crate::session::Session;
 use crate::table::Id;
 use crate::usual::{beyond, follow};
+use crate::waiting::Wait;
 use core::ops::RangeInclusive;
 use core::sync::atomic::Ordering;
-use tare_delay::completion::{Arrivals, complete};
+use tare_delay::completion::Arrivals;
 use tare_format::ids::Ticks;
 use tare_runtime::process::now;
 
@@ -85,9 +85,7 @@ pub(crate) fn carry(call: &mut Call<'_>, span: &Span, comm: &Comm, gathering: Op
         None => tell(call, span, comm, dependence, root),
     };
     if let Some(arrivals) = arrivals.filter(|_| depends(comm, dependence, root)) {
-        let done = complete(call.session.model(), span.begin, span.end, &arrivals);
-        answers::waited(&done);
-        call.waited(done.wait, done.virtual_wait, done.gain());
+        Wait::blocked(call, span).over(call, span, &arrivals);
     }
 }
 

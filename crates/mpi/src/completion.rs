@@ -15,10 +15,10 @@ use crate::meaning::{Complete, Mode, Position, Which};
 use crate::memory::{Statuses, handle, int, read_handle, read_int, write_handle};
 use crate::messages::{Arrived, Others, Outcome, Partner, settle};
 use crate::parted;
-use crate::probing;
 use crate::session::Session;
 use crate::started::{self, Flight, Landed};
 use crate::transport::Shadow;
+use crate::waiting::{Wait, asked_in_vain};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::collections::HashMap;
@@ -301,7 +301,7 @@ impl Question {
             return;
         }
         if complete.is_denied(call.arguments) {
-            probing::failed(span.begin);
+            asked_in_vain(call, span);
             return;
         }
         let Some((pending, others)) = before.take().or_else(|| Some(session.requests.look_up(handles.as_ref()?))) else { return };
@@ -309,7 +309,7 @@ impl Question {
         let mut done = completed(call, complete, number, pending, |one| one.index);
         if done.is_empty() && others.is_empty() {
             if complete.asks {
-                probing::failed(span.begin);
+                asked_in_vain(call, span);
             }
             return;
         }
@@ -323,9 +323,10 @@ impl Question {
         }
         let others = end_others(call, others, span, &mut arrived);
         let known = KNOWN.take().filter(|known| known.requests.all().iter().any(|request| ended.contains(request)));
-        let (begin, asks) = known.map_or((span.begin, complete.asks), |known| (known.begin, true));
+        let here = || if complete.asks { Wait::asking(call, span) } else { Wait::blocked(call, span) };
+        let wait = known.map_or_else(here, |known| known.wait);
         if !arrived.is_empty() || !others.arrivals.is_empty() || !others.holds.is_empty() {
-            settle(call, begin, span, asks, &arrived, &others);
+            settle(call, &wait, span, &arrived, &others);
         }
     }
 }
@@ -334,7 +335,7 @@ impl Question {
 #[derive(Debug)]
 struct Known {
     requests: Handles,
-    begin: Moment,
+    wait: Wait,
 }
 
 thread_local! {
@@ -358,9 +359,9 @@ pub(crate) fn ask(call: &mut Call<'_>, count: Option<Position>, requests: Positi
     if span.succeeded() && is_followed {
         // Numbers of requests that are not defined are negative.
         if read_int(call.arguments[answer]) > 0 {
-            KNOWN.set(Some(Known { requests: handles, begin: span.begin }));
+            KNOWN.set(Some(Known { requests: handles, wait: Wait::asking(call, &span) }));
         } else {
-            probing::failed(span.begin);
+            asked_in_vain(call, &span);
         }
     }
     span

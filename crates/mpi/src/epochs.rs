@@ -11,8 +11,8 @@ use crate::communicators::Comm;
 use crate::meaning::Position;
 use crate::memory::{handle, read_int};
 use crate::messages::{Others, settle};
-use crate::probing;
 use crate::transport::{self, Shadow};
+use crate::waiting::{Wait, asked_in_vain};
 use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use tare_delay::completion::Arrivals;
@@ -77,7 +77,7 @@ pub(crate) fn reach(call: &mut Call<'_>, group: Position, window: Position) -> S
     epochs.awaited = epochs.reached.clone();
     let span = call.run();
     let arrivals = exposures(call, &members, &mut epochs, span.end);
-    settle(call, span.begin, &span, false, &[], &Others { arrivals, ..Others::NONE });
+    settle(call, &Wait::blocked(call, &span), &span, &[], &Others { arrivals, ..Others::NONE });
     span
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn end_reach(call: &mut Call<'_>, window: Position) -> Span {
     let span = call.run();
     let arrivals = exposures(call, &members, &mut epochs, span.end);
     epochs.awaited.clear();
-    settle(call, span.begin, &span, false, &[], &Others { arrivals, ..Others::NONE });
+    settle(call, &Wait::blocked(call, &span), &span, &[], &Others { arrivals, ..Others::NONE });
     span
 }
 
@@ -117,13 +117,14 @@ pub(crate) fn end_exposure(call: &mut Call<'_>, window: Position, flag: Option<P
         return span;
     }
     if flag.is_some_and(|flag| read_int(call.arguments[flag]) == 0) {
-        probing::failed(span.begin);
+        asked_in_vain(call, &span);
         return span;
     }
     let exposed_to = std::mem::take(&mut epochs(&members).exposed_to);
     let mut shadow = Shadow { session: call.session, comm: &members };
     let notes = exposed_to.iter().filter_map(|&(partner, number)| shadow.take_numbered((partner, DONE), number));
     let arrivals = notes.map(|note| note.sent).collect();
-    settle(call, span.begin, &span, flag.is_some(), &[], &Others { arrivals, ..Others::NONE });
+    let wait = if flag.is_some() { Wait::asking(call, &span) } else { Wait::blocked(call, &span) };
+    settle(call, &wait, &span, &[], &Others { arrivals, ..Others::NONE });
     span
 }

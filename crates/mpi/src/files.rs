@@ -15,6 +15,7 @@ use crate::memory::{count, handle, read_handle, read_pointer};
 use crate::messages::{Others, settle};
 use crate::session::Session;
 use crate::transport::{self, Shadow};
+use crate::waiting::Wait;
 use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use tare_delay::completion::{Arrivals, Moment};
@@ -145,7 +146,7 @@ fn joint(call: &mut Call<'_>, part: Part, file: usize) -> Span {
         return span;
     }
     let arrivals = round.arrivals(session, call.function().name, span.end);
-    settle(call, span.begin, &span, false, &[], &Others { arrivals, ..Others::NONE });
+    settle(call, &Wait::blocked(call, &span), &span, &[], &Others { arrivals, ..Others::NONE });
     if part == Part::First {
         joint_of(&members).begun = Some(round);
     } else {

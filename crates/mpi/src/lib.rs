@@ -67,6 +67,7 @@ mod started_by;
 pub mod table;
 mod transport;
 mod usual;
+mod waiting;
 mod windows;
 
 pub use export::{ARGUMENTS, Arguments, dispatch, dispatch_real};

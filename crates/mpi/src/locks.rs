@@ -18,6 +18,7 @@ use crate::meaning::{Access, Position};
 use crate::meeting::Meeting;
 use crate::memory::{count, handle, int, read_handle};
 use crate::messages::{Others, settle};
+use crate::waiting::Wait;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use tare_delay::completion::Moment;
 use tare_delay::locks::{Holding, Queue};
@@ -175,7 +176,7 @@ fn ended(call: &Call<'_>, span: &Span, members: &Arc<Comm>, part: i32, queue: Qu
     if queue.is_contradicted {
         call.contradicted();
     }
-    settle(call, span.begin, span, false, &[], &Others { holds, arrivals: queue.arrivals });
+    settle(call, &Wait::blocked(call, span), span, &[], &Others { holds, arrivals: queue.arrivals });
 }
 
 /// Those whose part it is, or parts they are, may hold it up.

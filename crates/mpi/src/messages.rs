@@ -9,13 +9,13 @@ use crate::holds::{self, Hold};
 use crate::matching::{Pattern, Serial, Stream};
 use crate::meaning::{Exchange, Message, Mode, Position, Stage};
 use crate::memory::{Status, Statuses, count, handle, int, read_handle};
-use crate::probing::{self, Probed};
+use crate::probing;
 use crate::session::Session;
 use crate::transport::{Note, Shadow};
+use crate::waiting::Wait;
 use std::sync::{Arc, PoisonError};
-use tare_delay::completion::{Arrivals, Completion, Moment, complete};
+use tare_delay::completion::{Arrivals, Moment};
 use tare_delay::visits::Look;
-use tare_format::graph::DelayModel;
 use tare_runtime::wrapper;
 
 /// The partner of a message on a communicator that we know.
@@ -151,7 +151,7 @@ pub(crate) fn send(call: &mut Call<'_>, stage: Stage, mode: Mode, message: Messa
     match stage {
         _ if !span.succeeded() => hold.forget(call.session),
         _ if hold.is_nothing() => {}
-        Stage::Blocking => settle(call, span.begin, &span, false, &[], &Others::send(hold)),
+        Stage::Blocking => settle(call, &Wait::blocked(call, &span), &span, &[], &Others::send(hold)),
         Stage::Started => call.session.requests.track(request(call, message), Tracked::Send(hold)),
         Stage::Prepared => {}
     }
@@ -180,10 +180,9 @@ fn receive_now(call: &mut Call<'_>, message: Message, from: Partner, hold: Hold)
     let span = call.run();
     if let Outcome::Message(stream, bytes) = Outcome::of(session, span.error(), statuses.get(session.abi, 0)) {
         let note = take(session, &from.comm, stream);
-        let probed = probing::probed(session, from.comm.key, stream);
-        let (begin, asked) = probed.map_or((span.begin, false), |probed| (probed.begin, probed.asked));
+        let wait = probing::probed(session, from.comm.key, stream).unwrap_or_else(|| Wait::blocked(call, &span));
         let arrived = Arrived { comm: from.comm, source: stream.0, bytes, note, posted: span.begin, anyone };
-        settle(call, begin, &span, asked, &[arrived], &Others::send(hold));
+        settle(call, &wait, &span, &[arrived], &Others::send(hold));
     } else {
         hold.forget(session);
     }
@@ -222,14 +221,15 @@ fn receive_later(call: &mut Call<'_>, stage: Stage, message: Message, from: Part
 
 /// A receive was started whose message a probe has found: the wait of the probe is over. The message itself is counted
 /// when the receive is completed, which then waits for nothing.
-fn settle_probe(call: &Call<'_>, probed: &Probed, span: &Span, comm: &Comm, serial: Serial, stream: Stream) {
+fn settle_probe(call: &Call<'_>, probed: &Wait, span: &Span, comm: &Comm, serial: Serial, stream: Stream) {
     let session = call.session;
     let mut queue = comm.queue.lock().unwrap_or_else(PoisonError::into_inner);
     let sent = queue.foresee(serial, stream, &mut Shadow { session, comm });
     drop(queue);
-    let (done, gain) = wait(call, probed.begin, span, probed.asked, &sent.map(|note| note.sent).into_iter().collect());
-    let exchange = wrapper::Exchange { wait: done.wait, virtual_wait: done.virtual_wait, delay_gain: gain, ..Default::default() };
-    call.exchanged(comm.world_rank(session, stream.0), &exchange);
+    let waited = probed.over(call, span, &sent.map(|note| note.sent).into_iter().collect());
+    if let Some(source) = comm.world_rank(session, stream.0) {
+        waited.was_for(source);
+    }
 }
 
 fn posted(comm: &Comm, request: usize, pattern: Pattern) -> Serial {
@@ -251,7 +251,7 @@ pub(crate) fn exchange(call: &mut Call<'_>, exchange: Exchange) -> Span {
             if !span.succeeded() {
                 hold.forget(call.session);
             } else if !hold.is_nothing() {
-                settle(call, span.begin, &span, false, &[], &Others::send(hold));
+                settle(call, &Wait::blocked(call, &span), &span, &[], &Others::send(hold));
             }
             span
         }
@@ -295,23 +295,23 @@ pub(crate) fn start(call: &mut Call<'_>, number: Option<Position>, first: Positi
     span
 }
 
-/// Messages have arrived in a call that began at `begin`: what that does to the thread, and to the records of the partners.
-/// `asked` says that the program asks again and again until they are there.
-pub(crate) fn settle(call: &Call<'_>, begin: Moment, span: &Span, asked: bool, arrived: &[Arrived], others: &Others) {
+/// Messages have arrived: what the wait for them does to the thread, and to the records of the partners.
+pub(crate) fn settle(call: &Call<'_>, wait: &Wait, span: &Span, arrived: &[Arrived], others: &Others) {
     let session = call.session;
     let arrivals = arrived.iter().filter_map(Arrived::sent).collect::<Arrivals>().join(others.arrivals);
-    let (arrivals, receiver) = holds::arrivals_of(&others.holds, session, begin, span, &arrivals);
-    let (done, gain) = wait(call, begin, span, asked && !arrivals.is_empty(), &arrivals);
-    others.holds.iter().for_each(|hold| hold.ended(begin, span, &done));
+    let (arrivals, receiver) = holds::arrivals_of(&others.holds, session, wait.begin, span, &arrivals);
+    let waited = wait.over(call, span, &arrivals);
+    others.holds.iter().for_each(|hold| hold.ended(wait.begin, span, &waited.done));
     let last = arrived.iter().filter_map(Arrived::sent).map(|sent| sent.at).max();
     if let Some(receiver) = receiver {
-        call.held(receiver, &done, gain);
+        waited.was_held_by(receiver);
     }
     let mut booked = receiver.is_some();
     for message in arrived {
+        let source = message.comm.world_rank(session, message.source);
         let mut exchange = wrapper::Exchange { received: 1, bytes: message.bytes, ..Default::default() };
         if let Some(note) = &message.note {
-            answers::send(call, &message.comm, message.source, note, message.posted, begin);
+            answers::send(call, &message.comm, message.source, note, message.posted, wait.begin);
         }
         if let (Some(sent), Some(pattern)) = (message.sent(), message.anyone)
             && message.comm.contradicts(pattern, sent)
@@ -322,29 +322,13 @@ pub(crate) fn settle(call: &Call<'_>, begin: Moment, span: &Span, asked: bool, a
             exchange.transmission = span.end.0.saturating_sub(sent.at.0);
             if !booked && Some(sent.at) == last {
                 booked = true;
-                (exchange.wait, exchange.virtual_wait, exchange.delay_gain) = (done.wait, done.virtual_wait, gain);
+                source.into_iter().for_each(|source| waited.was_for(source));
             }
         }
-        call.exchanged(message.comm.world_rank(session, message.source), &exchange);
+        call.exchanged(source, &exchange);
     }
     let unpaired = arrived.iter().filter(|message| message.note.is_none() && message.comm.shadow.is_some()).count();
     if unpaired > 0 {
         call.unpaired(unpaired as u64);
     }
-}
-
-/// A wait for messages is over: what it was, and what it changes of the thread's delay. Who asked in passing has not waited.
-fn wait(call: &Call<'_>, begin: Moment, span: &Span, asked: bool, arrivals: &Arrivals) -> (Completion, i64) {
-    let model = call.session.model();
-    let is_in_passing = asked && call.is_asked_in_passing();
-    let done = if is_in_passing { Completion::alone(begin) } else { complete(model, begin, span.end, arrivals) };
-    answers::waited(&done);
-    let gain = if asked && !is_in_passing && model == DelayModel::Virtual {
-        done.wait.cast_signed() + begin.virtual_time() - probing::answered(begin, arrivals)
-    } else {
-        probing::forget();
-        done.gain()
-    };
-    call.waited(done.wait, done.virtual_wait, gain);
-    (done, gain)
 }

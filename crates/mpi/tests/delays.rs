@@ -346,6 +346,26 @@ fn waits_and_partners_are_recorded_where_they_happened() {
 }
 
 #[test]
+fn what_a_probe_or_a_question_has_waited_stands_with_it() {
+    for mpi in BOTH {
+        for (how, waits_in, completes) in
+            [("6", "MPI_Probe", "MPI_Recv"), ("2", "MPI_Testany", "MPI_Irecv"), ("32", "MPI_Request_get_status", "MPI_Wait")]
+        {
+            in_one_of_three(|| {
+                let processes = run(mpi, how, &[]);
+                let waiting = &processes[0].locations[0];
+                let of = |name: &str| processes[0].cold(name).first().copied().copied();
+                let (Some(waited), Some(completed)) = (of(waits_in), of(completes)) else { panic!("{}: {how}", mpi.name()) };
+                let partners = waiting.peers.iter().filter(|peer| peer.wait > 0).map(|peer| (peer.peer, peer.wait));
+                let seen = (completed.wait_ticks, partners.collect::<Vec<_>>());
+                let holds = waited.wait_ticks > 0 && seen == (0, vec![(1, waited.wait_ticks)]);
+                if holds { Ok(()) } else { Err(format!("{}, {waits_in}: {}, {seen:?}", mpi.name(), waited.wait_ticks)) }
+            });
+        }
+    }
+}
+
+#[test]
 fn a_send_that_waits_names_its_receiver() {
     for mpi in BOTH {
         let processes = run(mpi, "11", &[]);

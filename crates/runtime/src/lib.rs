@@ -46,6 +46,7 @@ mod once;
 mod origin;
 pub mod passing;
 mod pause;
+mod place;
 pub mod probe;
 pub mod process;
 mod queued;

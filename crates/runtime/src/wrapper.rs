@@ -8,24 +8,23 @@
 //! let open = thread.enter(region);        reads the clock: open.entered()
 //! …own work…                              let called = now(); open.add_tool(called - open.entered())
 //! real function                           thread.delay() is right here, tool time included
-//! let returned = now(); …own work…        open.add_wait(…), open.add_delay_gain(…), open.add_peer(…)
+//! let returned = now(); …own work…        open.place().add_wait(…), …add_delay_gain(…), …add_peer(…)
 //! thread.exit(open, returned, waits);     reads the clock; counts the time since `returned` as the tool's
 //! ```
 //!
 //! A wrapper's nodes have no estimated cost: everything that a wrapper adds is between its two clock
 //! readings, and it says how much by `add_tool` and `exit`.
 
-use crate::arena::PAGE;
 use crate::calibration;
 use crate::clock;
-use crate::edges::{Edges, Inserted, key};
 use crate::graph_file;
 use crate::hook::stack_pointer_here;
 use crate::images;
-use crate::live::{LiveCold, LiveNode, LivePeer, add, add_signed};
+use crate::live::add;
 use crate::local::{Door, Local};
 use crate::passing;
 use crate::pause;
+pub use crate::place::{Exchange, Place};
 use crate::process;
 use crate::queued;
 pub use crate::queued::Waits;
@@ -34,9 +33,9 @@ use crate::slow;
 use crate::state::ThreadState;
 use crate::sys::SignalsBlocked;
 use crate::thread;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::Release};
-use tare_format::graph::{COST_UNIT, MAX_PEERS, PEER_HELD, PEERS, PeerRecord, SIZE_CLASSES, size_class};
-use tare_format::ids::{Rank, RegionId, Ticks};
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use tare_format::graph::COST_UNIT;
+use tare_format::ids::{RegionId, Ticks};
 
 /// The calling thread, set up for recording. It cannot leave its thread.
 #[derive(Clone, Copy, Debug)]
@@ -96,6 +95,13 @@ pub(crate) fn set_unseen(outside: u64, inside: u64) {
     INSIDE.store(inside, Relaxed);
 }
 
+/// What a real function took between two readings of the clock, without what they add, in ticks.
+#[must_use]
+#[inline]
+pub fn real(begin: Ticks, end: Ticks) -> u64 {
+    end.0.saturating_sub(begin.0).saturating_sub(INSIDE.load(Relaxed))
+}
+
 /// The delay of the calling thread so far; where it is not set up, that with which it began.
 #[must_use]
 pub fn current_delay() -> i64 {
@@ -132,11 +138,11 @@ impl Thread {
             slow::close_dead_frames(local, here, process::now().0);
         }
         if pause::is_paused() {
-            return Open { local, entered: process::now(), node: local.current(), depth: None };
+            return Open { place: Place { local, node: local.current() }, entered: process::now(), depth: None };
         }
         if !local.has_room_for_frame() {
             add(&local.arena.location().lost_depth, 1);
-            return Open { local, entered: process::now(), node: local.current(), depth: None };
+            return Open { place: Place { local, node: local.current() }, entered: process::now(), depth: None };
         }
         let node = local.find(local.current(), region.0).unwrap_or_else(|| {
             let _signals = SignalsBlocked::new();
@@ -144,7 +150,7 @@ impl Thread {
         });
         let (frame, ticks) = local.open_wrapper(node);
         queued::call_begins(local, ticks);
-        Open { local, entered: Ticks(ticks), node, depth: Some(local.arena.frame_index(frame)) }
+        Open { place: Place { local, node }, entered: Ticks(ticks), depth: Some(local.arena.frame_index(frame)) }
     }
 
     /// Closes a region, and whatever was left open inside it. The time since `returned` counts as the tool's own, and so does
@@ -195,11 +201,9 @@ impl Thread {
     /// Counts ticks waited where the thread is, between two moments, as measured and in virtual time, and delay gained by that; changes the thread's delay.
     pub fn add_wait_here(self, (since, until): (Ticks, Ticks), measured: u64, in_virtual_time: u64, gain: i64) {
         queued::call_ends(self.local, since.0, until.0, Waits::AsleepSince(since));
-        let cold = self.local.cold_of(self.local.owner());
-        add(&cold.wait_ticks, measured);
-        add(&cold.virtual_wait_ticks, in_virtual_time);
-        add_signed(&cold.delay_gain, gain);
-        add_signed(&self.local.arena.location().delay_gain, gain);
+        let place = Place { local: self.local, node: self.local.owner() };
+        place.add_wait(measured, in_virtual_time);
+        place.add_delay_gain(gain);
     }
 
     /// Overhead of this thread's probes so far in ticks, without the tool's own time in wrappers.
@@ -214,9 +218,8 @@ impl Thread {
 #[derive(Debug)]
 #[must_use = "a region that is opened is to be closed"]
 pub struct Open {
-    local: Local,
+    place: Place,
     entered: Ticks,
-    node: &'static LiveNode,
     /// Index of its frame; `None` where there was no room for one.
     depth: Option<u64>,
 }
@@ -229,63 +232,56 @@ impl Open {
         self.entered
     }
 
+    /// What the thread waits for there, and whom with, is counted at this place.
+    #[must_use]
+    pub const fn place(&self) -> Place {
+        self.place
+    }
+
     /// Lets so many calls pass that come back to this address, from here: see [`crate::passing`]. Says whether they may.
     #[inline]
     pub fn lets_pass(&self, returns_to: usize, calls: u16) -> bool {
-        self.depth.is_some() && passing::begin(self.local, self.node, returns_to, calls)
+        self.depth.is_some() && passing::begin(self.place.local, self.place.node, returns_to, calls)
     }
 
-    /// The call is like those that may pass, and has lasted so many ticks between the readings around the real function.
+    /// The call is like those that may pass, and its real function has taken so many ticks.
     pub fn notes_passable(&self, ticks: u64) {
         if self.depth.is_some() {
-            passing::note(self.local, self.node, ticks.saturating_sub(INSIDE.load(Relaxed)));
+            passing::note(self.place.local, self.place.node, ticks);
         }
     }
 
     /// Counts ticks as the tool's own work in this region, and so as delay.
     #[inline]
     pub fn add_tool(&self, ticks: u64) {
-        self.local.count_tool(self.node, ticks);
-    }
-
-    /// Counts ticks waited, as measured and in virtual time.
-    #[inline]
-    pub fn add_wait(&self, measured: u64, in_virtual_time: u64) {
-        add(&self.cold().wait_ticks, measured);
-        add(&self.cold().virtual_wait_ticks, in_virtual_time);
-    }
-
-    /// Counts delay gained (negative: lost) here; changes the thread's delay.
-    #[inline]
-    pub fn add_delay_gain(&self, ticks: i64) {
-        add_signed(&self.cold().delay_gain, ticks);
-        add_signed(&self.local.arena.location().delay_gain, ticks);
+        self.place.local.count_tool(self.place.node, ticks);
     }
 
     /// Counts messages and bytes sent or received.
     #[inline]
     pub fn add_messages(&self, messages: u64, bytes: u64) {
-        add(&self.cold().messages, messages);
-        add(&self.cold().bytes, bytes);
+        let cold = self.place.cold();
+        add(&cold.messages, messages);
+        add(&cold.bytes, bytes);
     }
 
     /// Counts completions whose delay was not known (here and in the header).
     pub fn add_unpaired(&self, completions: u64) {
-        add(&self.cold().unpaired, completions);
+        add(&self.place.cold().unpaired, completions);
         process::count_unpaired(completions);
     }
 
     /// Counts calls that may have waited for others in a way that is not known (here and in the header).
     pub fn add_uncovered(&self, calls: u64) {
-        add(&self.cold().unpaired, calls);
+        add(&self.place.cold().unpaired, calls);
         process::count_uncovered(calls);
     }
 
     /// Counts a receive whose order the virtual times contradict. Beyond the room for places, the location alone counts it.
     pub fn add_contradicted(&self) {
-        let location = self.local.arena.location();
+        let location = self.place.local.arena.location();
         add(&location.contradicted, 1);
-        let node = u64::from(self.local.arena.index_of(self.node)) + 1;
+        let node = u64::from(self.place.local.arena.index_of(self.place.node)) + 1;
         let mine = |place: &&AtomicU64| {
             let at = place.load(Relaxed);
             at == 0 || at as u32 == node as u32
@@ -295,106 +291,4 @@ impl Open {
             place.store((number + 1) << 32 | node, Relaxed);
         }
     }
-
-    /// Adds to what this region exchanged with one partner. Where there is no room for the partner, it is counted by
-    /// the location.
-    pub fn add_peer(&self, peer: Rank, exchange: &Exchange) {
-        let Some(record) = self.peer(peer) else {
-            add(&self.local.arena.location().lost_peers, 1);
-            return;
-        };
-        add(&record.sent, exchange.sent);
-        add(&record.received, exchange.received);
-        add(&record.bytes, exchange.bytes);
-        add(&record.transmission, exchange.transmission);
-        add(&record.wait, exchange.wait);
-        add(&record.virtual_wait, exchange.virtual_wait);
-        add_signed(&record.delay_gain, exchange.delay_gain);
-        if let Some(size) = exchange.bytes.checked_div(exchange.sent + exchange.received) {
-            add_sizes(&record.sent_sizes, exchange.sent, size);
-            add_sizes(&record.received_sizes, exchange.received, size);
-        }
-    }
-
-    /// Adds what a send to one partner waited until that received.
-    pub fn add_held(&self, peer: Rank, wait: u64, virtual_wait: u64, delay_gain: i64) {
-        self.add_peer(Rank(peer.0 | PEER_HELD), &Exchange { wait, virtual_wait, delay_gain, ..Exchange::default() });
-    }
-
-    #[inline]
-    fn cold(&self) -> &'static LiveCold {
-        self.local.cold_of(self.node)
-    }
-
-    /// The record of a partner, found through a table of the thread, or a new one at the list's head.
-    fn peer(&self, peer: Rank) -> Option<&'static LivePeer> {
-        let arena = self.local.arena;
-        let key = key(arena.word_of(self.node), peer.0);
-        if let Some(index) = self.local.state.partners().and_then(|partners| partners.find(key)) {
-            return Some(arena.peer(index));
-        }
-        let _signals = SignalsBlocked::new();
-        let index = self.new_peer(peer)?;
-        let partners = match self.local.state.partners() {
-            Some(partners) => partners,
-            None => {
-                let table = Edges::first_table()?;
-                self.local.state.partners.store(table.as_ptr(), Release);
-                self.local.state.partners()?
-            }
-        };
-        if let Inserted::Grown(table) = partners.insert(key, index) {
-            self.local.state.partners.store(table.as_ptr(), Release);
-        }
-        Some(arena.peer(index))
-    }
-
-    fn new_peer(&self, peer: Rank) -> Option<u32> {
-        let (arena, location) = (self.local.arena, self.local.arena.location());
-        let index = location.peers.load(Relaxed);
-        let ready = &self.local.state.peers_ready;
-        if index >= MAX_PEERS {
-            return None;
-        }
-        if index >= ready.load(Relaxed) {
-            let offset = PEERS + u64::from(index) * PeerRecord::SIZE as u64;
-            if !arena.allocate(offset, PAGE) {
-                return None;
-            }
-            ready.store(index + PAGE as u32 / PeerRecord::SIZE as u32, Relaxed);
-        }
-        let record = arena.peer(index);
-        record.peer.store(peer.0, Relaxed);
-        record.next.store(self.cold().first_peer.load(Relaxed), Relaxed);
-        location.peers.store(index + 1, Release);
-        self.cold().first_peer.store(index + 1, Release);
-        Some(index)
-    }
-}
-
-/// Counts messages of one size. The only writer is the calling thread, and no MPI call may interrupt another one.
-fn add_sizes(classes: &[AtomicU32; SIZE_CLASSES], messages: u64, size: u64) {
-    let class = &classes[size_class(size)];
-    let count = u64::from(class.load(Relaxed)) + messages;
-    class.store(u32::try_from(count).unwrap_or(u32::MAX), Relaxed);
-}
-
-/// What passed between this location and one partner in one call. Added field by field to the
-/// `PeerRecord` of the partner; not added to the region's own sums.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Exchange {
-    /// Messages sent.
-    pub sent: u64,
-    /// Messages received.
-    pub received: u64,
-    /// Bytes, both ways.
-    pub bytes: u64,
-    /// Ticks between sending and the end of receiving.
-    pub transmission: u64,
-    /// Ticks waited.
-    pub wait: u64,
-    /// Ticks waited in virtual time.
-    pub virtual_wait: u64,
-    /// Delay gained.
-    pub delay_gain: i64,
 }

@@ -23,11 +23,12 @@ fn measured() {
         for round in 0..100 {
             let open = thread.enter(base.region(2));
             open.add_tool(1000);
-            open.add_wait(50, 20);
-            open.add_delay_gain(-100);
+            let place = open.place();
+            place.add_wait(50, 20);
+            place.add_delay_gain(-100);
             open.add_messages(1, 8);
             let exchange = Exchange { sent: 1, bytes: 8, wait: 5, ..Exchange::default() };
-            open.add_peer(Rank(round % 70), &exchange);
+            place.add_peer(Rank(round % 70), &exchange);
             thread.exit(open, now(), Waits::Spinning);
         }
         let gained = thread.delay() - before;
@@ -40,7 +41,7 @@ fn measured() {
     let many_partners = move || {
         let thread = thread().expect("a measured thread");
         let open = thread.enter(base.region(2));
-        (0..MAX_PEERS + BEYOND).for_each(|rank| open.add_peer(Rank(rank), &Exchange { sent: 1, ..Exchange::default() }));
+        (0..MAX_PEERS + BEYOND).for_each(|rank| open.place().add_peer(Rank(rank), &Exchange { sent: 1, ..Exchange::default() }));
         thread.exit(open, now(), Waits::Spinning);
     };
     std::thread::spawn(many_partners).join().expect("the thread ends well");

@@ -78,8 +78,9 @@ impl Wait {
         };
         match done {
             Some(done) => {
-                open.add_wait(done.wait, done.virtual_wait);
-                open.add_delay_gain(gain);
+                let place = open.place();
+                place.add_wait(done.wait, done.virtual_wait);
+                place.add_delay_gain(gain);
             }
             None => open.add_uncovered(1),
         }

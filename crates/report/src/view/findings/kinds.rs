@@ -138,7 +138,7 @@ impl Words<'_> {
         let besides = if knows_waiting(self.run, self.profile) { "time besides waiting" } else { "time; what of it is waiting is not known" };
         if is_asked(operation) {
             let came = if messages > 0 { format!(", with which {} messages came", count(messages, self.glyphs)) } else { String::new() };
-            let what = format!("{calls} ask whether something has come{came}; what of their time is waiting is not known");
+            let what = format!("{calls} ask whether something has come{came}, which takes {besides}");
             let attempt = "MPI_Wait or MPI_Recv where there is nothing else to do, or fewer questions";
             return ("F-messages", what, Some(attempt.to_string()));
         }
@@ -152,7 +152,7 @@ impl Words<'_> {
     }
 }
 
-/// Whether an operation asks, and does not wait for the answer.
+/// Whether an operation asks whether something has come.
 fn is_asked(operation: &str) -> bool {
     (operation.starts_with("MPI_Test") && operation != "MPI_Test_cancelled") || matches!(operation, "MPI_Iprobe" | "MPI_Improbe")
 }
