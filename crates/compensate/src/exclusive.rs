@@ -96,6 +96,9 @@ pub(crate) fn terms(
         let is_sampled = is_duty && is_quiet(node);
         let call = Call::of(node, cost, mode, is_sampled);
         call.correct_own(node, cost, &mut terms[index]);
+        if node.exclusive < 0 && location.standing.is_some() {
+            terms[index].mark.get_or_insert(Mark::StillOpen);
+        }
         if mode == Mode::Parallel {
             terms[index].own.add_common(crowd.alone(profile, node), 0.0);
             terms[index].above.add_common(crowd.part(profile, node), 0.0);
@@ -214,8 +217,6 @@ impl Call {
         term.above.add_counting(cost.counting(node));
         if node.on_calls == 0 && node.off_calls > 0 {
             term.mark = Some(Mark::NeverOn);
-        } else if node.exclusive < 0 {
-            term.mark = Some(Mark::StillOpen);
         }
     }
 
