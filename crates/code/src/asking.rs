@@ -14,7 +14,7 @@
 
 use std::ops::Range;
 
-use iced_x86::{ConditionCode, Instruction as Decoded, Mnemonic, OpKind, Register};
+use iced_x86::{ConditionCode, Instruction as Decoded, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 use tare_image::Image;
 
 use crate::cfg::{Block, Cfg};
@@ -46,6 +46,13 @@ impl Program {
     }
 }
 
+/// Whether an instruction writes to memory by an index.
+fn writes_element(instruction: &Decoded) -> bool {
+    let is_element = instruction.op0_kind() == OpKind::Memory && instruction.memory_index() != Register::None;
+    let access = || InstructionInfoFactory::new().info(instruction).op0_access();
+    is_element && matches!(access(), OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite)
+}
+
 fn is_question(name: &str) -> bool {
     QUESTIONS.contains(&name.strip_prefix('P').unwrap_or(name))
 }
@@ -71,7 +78,7 @@ impl Asking<'_, '_> {
         let Some(Ways { no, yes, answer }) = self.ways(block, at) else { return false };
         let no = self.behind_tests_of(answer, no);
         let around = self.smallest_loop_with(block, no);
-        around.is_some_and(|around| around.contains(yes) && self.works_between(around, no, block))
+        around.is_some_and(|around| around.contains(yes) && self.works_between(around, no, (block, at)))
     }
 
     /// Where the answers no and yes lead.
@@ -160,24 +167,30 @@ impl Asking<'_, '_> {
         { around }.find(|around| around.contains(other))
     }
 
-    /// Whether a loop calls what may be the program's work on a way from one block to another.
-    fn works_between(&self, around: &Loop, from: usize, to: usize) -> bool {
+    /// Whether a loop does what may be the program's work on a way from one block to a question.
+    fn works_between(&self, around: &Loop, from: usize, (to, question): (usize, usize)) -> bool {
         let mut seen = vec![false; self.cfg.blocks.len()];
         let mut todo = vec![from];
         while let Some(block) = todo.pop() {
-            let is_new = around.contains(block) && block != to && seen.get_mut(block).is_some_and(|seen| !std::mem::replace(seen, true));
+            let is_new = around.contains(block) && seen.get_mut(block).is_some_and(|seen| !std::mem::replace(seen, true));
             let Some(one) = self.cfg.blocks.get(block).filter(|_| is_new) else { continue };
-            if one.instructions.clone().any(|at| self.is_work(at)) {
+            let is_end = block == to;
+            let before = if is_end { one.instructions.start..question } else { one.instructions.clone() };
+            if before.into_iter().any(|at| self.is_work(at)) {
                 return true;
             }
-            todo.extend(&one.successors);
+            if !is_end {
+                todo.extend(&one.successors);
+            }
         }
         false
     }
 
-    /// Whether an instruction calls what may be the program's work.
+    /// Whether an instruction may be of the program's work: it calls a function, or writes an element of an array. (Loops that wait count
+    /// their questions, and look at the time.)
     fn is_work(&self, at: usize) -> bool {
-        self.is_call(at) && self.callee(at).is_none_or(|name| !name.starts_with("MPI_") && !name.starts_with("PMPI_") && !IDLE.contains(&name))
+        self.code.get(at).is_some_and(writes_element)
+            || self.is_call(at) && self.callee(at).is_none_or(|name| !name.starts_with("MPI_") && !name.starts_with("PMPI_") && !IDLE.contains(&name))
     }
 
     fn is_call(&self, at: usize) -> bool {

@@ -136,6 +136,9 @@ impl Statuses {
     }
 }
 
+/// Words of eight bytes that a status of any library fits into.
+pub(crate) const STATUS_WORDS: usize = 8;
+
 /// A status, as the real function left it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Status<'a> {

@@ -10,6 +10,8 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 
 /// Addresses found so far, in the order of the table.
 static FOUND: [AtomicPtr<c_void>; FUNCTIONS.len()] = [const { AtomicPtr::new(core::ptr::null_mut()) }; FUNCTIONS.len()];
+/// Those of our own.
+static EXPORTED: [AtomicPtr<c_void>; FUNCTIONS.len()] = [const { AtomicPtr::new(core::ptr::null_mut()) }; FUNCTIONS.len()];
 
 type Words = unsafe extern "C-unwind" fn(usize, usize, usize, usize, usize, usize, usize, usize, usize, usize, usize, usize, usize, usize) -> usize;
 type Double = unsafe extern "C-unwind" fn() -> f64;
@@ -32,7 +34,13 @@ impl Real {
 
     /// Our own function, as the program finds it.
     pub(crate) fn exported(id: Id) -> Option<Self> {
-        look(own_handle()?, function(id).profiling_name).map(Self)
+        let found = EXPORTED[id as usize].load(Ordering::Relaxed);
+        if !found.is_null() {
+            return Some(Self(found));
+        }
+        let symbol = look(own_handle()?, function(id).profiling_name)?;
+        EXPORTED[id as usize].store(symbol, Ordering::Relaxed);
+        Some(Self(symbol))
     }
 
     /// Calls it. The result is the word returned, of a `double` its bits.

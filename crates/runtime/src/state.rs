@@ -81,6 +81,9 @@ pub(crate) struct ThreadState {
     pub(crate) asked: AtomicPtr<LiveNode>,
     pub(crate) asked_in: AtomicPtr<LiveNode>,
     pub(crate) asked_calls: AtomicU64,
+    /// How many times what lets one pass is done for it; and whether that is being done once more.
+    pub(crate) asked_times: AtomicU32,
+    pub(crate) asked_again: AtomicU32,
     /// The stack pointer of the outermost wrapped call.
     pub(crate) outermost: AtomicU64,
     /// What the overhead was when the batch under way began.
