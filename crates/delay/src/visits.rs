@@ -86,9 +86,25 @@ pub fn held(visits: impl IntoIterator<Item = Visit>, left: Option<Ticks>, begun:
     }
 }
 
+/// Ticks of a wait below which coincidence is not told from waiting.
+const SHORT: u64 = 50_000;
+
+/// An operation that several came to, which would have ended at `alone` had it not waited for another member, and ended at `end`. That one
+/// came at the moment `came`; `None` where it had not by then. It was waited for if little of the operation was left from there.
+#[must_use]
+pub fn met(came: Option<Moment>, alone: Ticks, end: Ticks) -> Held {
+    match came.filter(|came| came.at <= end) {
+        None => Held::Free,
+        Some(came) => {
+            let waited = came.at.0.saturating_sub(alone.0);
+            if waited > SHORT.max(end.0 - came.at.0) { Held::Waited(came) } else { Held::Ready(came) }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Held, Look, Visit, held};
+    use super::{Held, Look, SHORT, Visit, held, met};
     use crate::completion::Moment;
     use proptest::prelude::{ProptestConfig, prop_assert, proptest};
     use std::vec::Vec;
@@ -149,6 +165,18 @@ mod tests {
         assert_eq!(at_1000(&[look, started, LONG_AGO], 1_400, 2_000), Held::Waited(look.begin));
         assert_eq!(at_1000(&[look, started, LONG_AGO], 1_800, 2_000), Held::Ready(look.begin));
         assert_eq!(at_1000(&[started, LONG_AGO], 1_800, 2_000), Held::Ready(started.begin), "nothing else can have taken it");
+    }
+
+    #[test]
+    fn a_member_with_which_an_operation_went_on_was_waited_for() {
+        let came = |at| met(Some(moment(at, 7)), Ticks(1_000), Ticks(1_000 + 4 * SHORT));
+        let late = 1_000 + 3 * SHORT;
+        assert_eq!(came(late), Held::Waited(moment(late, 7)));
+        let early = 1_000 + SHORT;
+        assert_eq!(came(early), Held::Ready(moment(early, 7)), "most of it passed behind that");
+        assert_eq!(came(1_000 + 5 * SHORT), Held::Free, "it had ended by then");
+        assert_eq!(met(None, Ticks(1_000), Ticks(2_000)), Held::Free);
+        assert_eq!(met(Some(moment(1_900, 7)), Ticks(1_000), Ticks(1_910)), Held::Ready(moment(1_900, 7)), "it may have come by chance");
     }
 
     proptest! {

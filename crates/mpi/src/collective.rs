@@ -6,6 +6,7 @@ use crate::among;
 use crate::board::Gathering;
 use crate::call::{Call, Span};
 use crate::communicators::{Comm, root};
+use crate::holds::{self, Operation};
 use crate::meaning::{Collective, Dependence, Stage};
 use crate::memory::{count, handle};
 use crate::session::Session;
@@ -34,9 +35,28 @@ pub(crate) fn run(call: &mut Call<'_>, collective: Collective) -> Span {
         return span;
     }
     count_bytes(call, &collective);
-    let root = collective.dependence.root(call);
-    carry(call, &span, &comm, gathering, collective.dependence, root);
+    let (dependence, root) = (collective.dependence, collective.dependence.root(call));
+    match gathering.filter(|_| dependence != Dependence::All) {
+        Some(gathering) => carry_along(call, &span, &comm, gathering, &collective),
+        None => carry(call, &span, &comm, gathering, dependence, root),
+    }
     span
+}
+
+/// Carries delays along the data of a collective, and the library's own ways.
+fn carry_along(call: &Call<'_>, span: &Span, comm: &Comm, gathering: Gathering, collective: &Collective) {
+    let operation = operation(call, collective);
+    let sure = on_board(call, comm, gathering, collective.dependence, operation.root, span.end);
+    let arrivals = sure.join(holds::met(call, comm, gathering, operation, span, &sure));
+    if !arrivals.is_empty() {
+        Wait::blocked(call, span).over(call, span, &arrivals);
+    }
+}
+
+/// What a call is one of, of those that are alike.
+pub(crate) fn operation(call: &Call<'_>, collective: &Collective) -> Operation {
+    let class = u64::BITS - bytes(call, collective).leading_zeros();
+    Operation { function: call.function().name, root: collective.dependence.root(call), class, by_root_alone: false }
 }
 
 /// The members of a communicator are about to do something together: notes that this one comes, where they meet on the board.

@@ -10,7 +10,7 @@
 //! away shows that it does not wait ([`tare_delay::visits`]). What neither waited nor ended alone is not believed to wait.
 
 use crate::answers::{self, Wanted};
-use crate::board::Board;
+use crate::board::{Board, Came, Gathering};
 use crate::call::{Call, Span};
 use crate::communicators::Comm;
 use crate::meaning::Mode;
@@ -20,7 +20,7 @@ use crate::transport;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 use tare_delay::completion::{Arrivals, Completion, Moment};
-use tare_delay::visits::{Held, Look, held};
+use tare_delay::visits::{self, Held, Look, held};
 use tare_format::graph::DelayModel;
 use tare_format::ids::{Rank, Ticks};
 
@@ -192,6 +192,20 @@ pub(crate) fn arrivals_of(holds: &[Hold], session: &Session, begin: Moment, span
         all = all.join(more);
     }
     (all, last)
+}
+
+/// What a blocking operation, in whose data this process has no part or has had it, has waited for besides: members that hand on data or are
+/// handed it, where libraries are seen to wait for them.
+pub(crate) fn met(call: &Call<'_>, comm: &Comm, gathering: Gathering, operation: Operation, span: &Span, sure: &Arrivals) -> Arrivals {
+    let session = call.session;
+    let Some(board) = session.board().filter(|_| session.model() == DelayModel::Virtual) else { return Arrivals::NONE };
+    let alone = Ticks(span.begin.at.0.max(sure.last_sent().max(0).cast_unsigned()));
+    let look = |rank| match board.came(rank, gathering) {
+        Came::At(here) => visits::met(Some(here), alone, span.end),
+        Came::NotYet => visits::met(None, alone, span.end),
+        Came::Unknown => Held::Unknown,
+    };
+    learn(session, board, comm, operation, look)
 }
 
 /// What members have held up an operation by, where those of the operation are seen to; those that never do are not looked at again.

@@ -4,7 +4,7 @@
 use crate::among;
 use crate::board::Gathering;
 use crate::call::{Call, Span};
-use crate::collective::{bytes, come, count_bytes, depends, on_board};
+use crate::collective::{come, count_bytes, depends, on_board, operation};
 use crate::communicators::Comm;
 use crate::completion::Tracked;
 use crate::holds::{Hold, Operation};
@@ -131,10 +131,8 @@ impl Plan {
     /// That of what a call starts or prepares; `None` where nobody would be told anything.
     fn of(call: &Call<'_>, comm: &Arc<Comm>, collective: Collective) -> Option<Self> {
         comm.shadow.filter(|_| comm.size > 1)?;
-        let (dependence, root) = (collective.dependence, collective.dependence.root(call));
-        let class = u64::BITS - bytes(call, &collective).leading_zeros();
-        let operation = Operation { function: call.function().name, root, class, by_root_alone: false };
-        Some(Self { comm: comm.clone(), dependence, root, operation })
+        let operation = operation(call, &collective);
+        Some(Self { comm: comm.clone(), dependence: collective.dependence, root: operation.root, operation })
     }
 
     /// What it depended on that stands on the board, now that it has ended by then.

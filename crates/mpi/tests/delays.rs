@@ -116,6 +116,8 @@ hands_on! {
     back_to_a_persistent_synchronous_send "26";
     back_to_a_large_send_by_starting_to_receive_it "31";
     by_a_question_that_leaves_the_request "32";
+    back_to_who_gives_to_a_large_gather "35";
+    back_to_the_root_of_a_large_broadcast "36";
     by_setting_the_view_of_a_file "51";
     by_giving_back_a_lock_late "60";
     by_giving_back_a_lock_late_that_others_may_share "61";

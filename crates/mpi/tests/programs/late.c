@@ -256,6 +256,11 @@ int main(int argc, char **argv) {
             MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
         }
         break;
+    case 35:    /* who has no part of a rooted collective's data waits for the one that is late, where there is much of it */
+    case 36:
+        if (how == 35) MPI_Gather(large, LARGE, MPI_BYTE, rank == 1 ? calloc(LARGE, 2) : NULL, LARGE, MPI_BYTE, 1, MPI_COMM_WORLD);
+        else MPI_Bcast(large, LARGE, MPI_BYTE, 0, MPI_COMM_WORLD);
+        break;
     case 33:    /* the making of a communicator is started late */
         MPI_Comm_idup(MPI_COMM_WORLD, &pair, &requests[0]);
         MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
