@@ -12,6 +12,7 @@ mod asleep;
 mod cause;
 mod classes;
 mod finding;
+mod last;
 mod peers;
 mod queue;
 mod regions;

@@ -485,6 +485,26 @@ fn a_call_that_was_cut_off_is_a_finding_of_its_own_kind() {
 }
 
 #[test]
+fn ranks_that_wait_for_the_last_one_to_end_mpi_are_a_finding() {
+    let mut profile = ranks_with(4, |rank| if rank == 2 { (3.0, 0.25, None) } else { (1.0, 2.25, None) });
+    profile.regions[2].name = "MPI_Finalize".into();
+    for (rank, location) in profile.locations.iter_mut().enumerate() {
+        // The time of a rank ends before it.
+        let in_it = std::mem::take(&mut location.nodes[2].exclusive);
+        location.nodes.push(Node { region: RegionIndex(2), parent: None, on_calls: 1, exclusive: in_it, ..Node::default() });
+        location.nodes[2].on_calls = 0;
+        location.nodes[2].exchanged = None;
+        assert_eq!(location.process.0, rank);
+    }
+    let found = all_findings(&profile);
+    assert_eq!(found.len(), 1, "{found:?}");
+    let FindingKind::LateArrival { waiting, awaited, cause } = &found[0].kind else { panic!("{found:?}") };
+    assert_eq!((waiting.as_slice(), awaited.as_slice()), ([0, 1, 3].as_slice(), [2].as_slice()));
+    assert_eq!(cause.as_ref().map(|cause| cause.region), Some(RegionIndex(1)));
+    assert!((found[0].seconds.value - 1.5).abs() < 1e-6, "three of four ranks wait two seconds: {found:?}");
+}
+
+#[test]
 fn a_call_that_is_open_is_neither_work_nor_waiting_yet() {
     let mut profile = ranks_with(2, |rank| if rank == 0 { (1.0, 5.0, None) } else { (6.0, 0.0, None) });
     profile.processes.iter_mut().for_each(|process| {

@@ -15,7 +15,7 @@ use crate::transport::{self, Shadow};
 use crate::waiting::{Wait, asked_in_vain};
 use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
-use tare_delay::completion::Arrivals;
+use tare_delay::completion::Moment;
 use tare_format::ids::Ticks;
 
 /// The tags of these shadow messages; nothing else goes along the shadow of a window.
@@ -76,8 +76,8 @@ pub(crate) fn reach(call: &mut Call<'_>, group: Position, window: Position) -> S
     epochs.reached = next(&mut epochs.reaches, partners);
     epochs.awaited = epochs.reached.clone();
     let span = call.run();
-    let arrivals = exposures(call, &members, &mut epochs, span.end);
-    settle(call, &Wait::blocked(call, &span), &span, &[], &Others { arrivals, ..Others::NONE });
+    let exposed = exposures(call, &members, &mut epochs, span.end);
+    settle(call, &Wait::blocked(call, &span), &span, &[], &Others::told(call.session, &members, &exposed));
     span
 }
 
@@ -89,24 +89,24 @@ pub(crate) fn end_reach(call: &mut Call<'_>, window: Position) -> Span {
         transport::post(call, &members, partner, DONE, number);
     }
     let span = call.run();
-    let arrivals = exposures(call, &members, &mut epochs, span.end);
+    let exposed = exposures(call, &members, &mut epochs, span.end);
     epochs.awaited.clear();
-    settle(call, &Wait::blocked(call, &span), &span, &[], &Others { arrivals, ..Others::NONE });
+    settle(call, &Wait::blocked(call, &span), &span, &[], &Others::told(call.session, &members, &exposed));
     span
 }
 
-/// The exposures that were there when a call ended.
-fn exposures(call: &Call<'_>, members: &Comm, epochs: &mut Epochs, end: Ticks) -> Arrivals {
+/// The exposures that were there when a call ended: whose, and since when.
+fn exposures(call: &Call<'_>, members: &Comm, epochs: &mut Epochs, end: Ticks) -> Vec<(i32, Moment)> {
     let mut shadow = Shadow { session: call.session, comm: members };
-    let mut arrivals = Arrivals::NONE;
+    let mut exposed = Vec::new();
     epochs.awaited.retain(|&(partner, number)| match shadow.look((partner, EXPOSED), number, number, end) {
         Some(note) => {
-            arrivals = arrivals.join(Arrivals::one(note.sent));
+            exposed.push((partner, note.sent));
             false
         }
         None => true,
     });
-    arrivals
+    exposed
 }
 
 /// `MPI_Win_wait`, and with a flag `MPI_Win_test`.
@@ -122,9 +122,9 @@ pub(crate) fn end_exposure(call: &mut Call<'_>, window: Position, flag: Option<P
     }
     let exposed_to = std::mem::take(&mut epochs(&members).exposed_to);
     let mut shadow = Shadow { session: call.session, comm: &members };
-    let notes = exposed_to.iter().filter_map(|&(partner, number)| shadow.take_numbered((partner, DONE), number));
-    let arrivals = notes.map(|note| note.sent).collect();
+    let done = |&(partner, number): &(i32, Wanted)| Some((partner, shadow.take_numbered((partner, DONE), number)?.sent));
+    let done: Vec<(i32, Moment)> = exposed_to.iter().filter_map(done).collect();
     let wait = if flag.is_some() { Wait::asking(call, &span) } else { Wait::blocked(call, &span) };
-    settle(call, &wait, &span, &[], &Others { arrivals, ..Others::NONE });
+    settle(call, &wait, &span, &[], &Others::told(call.session, &members, &done));
     span
 }

@@ -176,7 +176,7 @@ fn ended(call: &Call<'_>, span: &Span, members: &Arc<Comm>, part: i32, queue: Qu
     if queue.is_contradicted {
         call.contradicted();
     }
-    settle(call, &Wait::blocked(call, span), span, &[], &Others { holds, arrivals: queue.arrivals });
+    settle(call, &Wait::blocked(call, span), span, &[], &Others { holds, arrivals: queue.arrivals, from: None });
 }
 
 /// Those whose part it is, or parts they are, may hold it up.

@@ -16,6 +16,7 @@ use crate::waiting::Wait;
 use std::sync::{Arc, PoisonError};
 use tare_delay::completion::{Arrivals, Moment};
 use tare_delay::visits::Look;
+use tare_format::ids::Rank;
 use tare_runtime::wrapper;
 
 /// The partner of a message on a communicator that we know.
@@ -48,11 +49,20 @@ pub(crate) struct Others {
     pub(crate) holds: Vec<Hold>,
     /// What the collectives depended on.
     pub(crate) arrivals: Arrivals,
+    /// Whom the last of these is from, where it is from one.
+    pub(crate) from: Option<Rank>,
 }
 
 impl Others {
     /// Nothing.
-    pub(crate) const NONE: Self = Self { holds: Vec::new(), arrivals: Arrivals::NONE };
+    pub(crate) const NONE: Self = Self { holds: Vec::new(), arrivals: Arrivals::NONE, from: None };
+
+    /// What partners on a communicator have told when they were ready, or done.
+    pub(crate) fn told(session: &Session, comm: &Comm, told: &[(i32, Moment)]) -> Self {
+        let last = told.iter().max_by_key(|(_, moment)| moment.at);
+        let from = last.and_then(|&(partner, _)| comm.world_rank(session, partner));
+        Self { arrivals: told.iter().map(|(_, moment)| *moment).collect(), from, ..Self::NONE }
+    }
 
     /// A send.
     fn send(hold: Hold) -> Self {
@@ -306,7 +316,9 @@ pub(crate) fn settle(call: &Call<'_>, wait: &Wait, span: &Span, arrived: &[Arriv
     if let Some(receiver) = receiver {
         waited.was_held_by(receiver);
     }
-    let mut booked = receiver.is_some();
+    let is_from_others = others.from.filter(|_| others.arrivals.last_sent() >= arrivals.last_sent());
+    is_from_others.into_iter().for_each(|from| waited.was_for(from));
+    let mut booked = receiver.is_some() || is_from_others.is_some();
     for message in arrived {
         let source = message.comm.world_rank(session, message.source);
         let mut exchange = wrapper::Exchange { received: 1, bytes: message.bytes, ..Default::default() };

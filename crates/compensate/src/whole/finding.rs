@@ -17,6 +17,7 @@ use crate::Compensated;
 use crate::figure::Figure;
 use crate::whole::asleep;
 use crate::whole::cause::{Cause, Search, Wait};
+use crate::whole::last;
 use crate::whole::peers::Peers;
 use crate::whole::queue::Queue;
 use crate::whole::regions::{RegionTotal, region_totals};
@@ -202,7 +203,8 @@ pub fn findings(profile: &Profile, compensated: &Compensated, tree: &CallTree, p
     let search = Search { profile, compensated, tree, peers: &ranks };
     let queue = Queue::of(profile, compensated);
     let (mut found, mut explained) = (teams::findings(profile, compensated, tree, time), 0.0);
-    for place in places.iter().filter(|_| ranks.count > 1) {
+    let in_the_end = last::wait_place(profile, compensated, tree);
+    for place in places.iter().chain(&in_the_end).filter(|_| ranks.count > 1) {
         if let Some(waiting) = waiting(&search, place, places, time, &queue) {
             explained += waiting.explained_s;
             found.push(waiting.finding);
