@@ -120,7 +120,10 @@ impl Words<'_> {
             }
             FindingKind::LateArrival { waiting, awaited, cause } => {
                 let what = self.in_turn(waiting, self.name(finding.region));
-                let attempt = self.attempt(awaited, cause).or_else(|| Some("fewer of these calls, or non-blocking ones".to_string()));
+                let attempt = match cause {
+                    None => Some("fewer of these calls, or non-blocking ones".to_string()),
+                    Some(_) => self.attempt(awaited, cause),
+                };
                 ("F-wait-in-turn", format!("{what}{}", self.because(awaited, cause)), attempt)
             }
             FindingKind::CutOff { ranks, longest } => self.cut_off(ranks, *longest),
@@ -281,6 +284,8 @@ impl Words<'_> {
                 Some("`tare profile --levels functions,loops` tells which loop of `main` it is".to_string())
             }
             Some(cause) => Some(self.moved(cause, &self.ranks(&cause.late))),
+            // What is late in one loop, and early in another, is neither over the whole run.
+            None if !self.has_loops() => Some("`tare profile --levels functions,loops` tells one loop from another".to_string()),
             None => (!self.run.directory.is_empty() && !awaited.is_empty()).then(|| {
                 format!(
                     "`tare view {}` shows what {} {} meanwhile",
