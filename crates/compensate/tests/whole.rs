@@ -58,6 +58,39 @@ fn threads_that_wait_at_a_barrier_are_a_finding_and_those_that_wait_for_an_end_a
     assert!(found.iter().all(|finding| matches!(finding.kind, FindingKind::HotSpot { .. })), "{found:?}");
 }
 
+/// Compilers make several calls of one barrier, by which threads come to it.
+#[test]
+fn threads_that_come_to_a_barrier_by_calls_of_their_own_meet_there() {
+    let mut profile = threads_with(&[(0.1, 1.9), (2.0, 0.0)], "omp barrier");
+    let plain = all_findings(&profile);
+    for thread in 0..2 {
+        let call = Region { kind: RegionKind::CallSite, name: format!("call {thread}").into(), line: 9, ..profile.regions[1].clone() };
+        profile.regions.push(call);
+        let nodes = &mut profile.locations[thread].nodes;
+        nodes.insert(2, Node { region: RegionIndex(3 + thread), parent: Some(1), ..Node::default() });
+        nodes[3].parent = Some(2);
+    }
+    let found = all_findings(&profile);
+    assert_eq!((found.len(), &found[0].kind, found[0].seconds), (1, &plain[0].kind, plain[0].seconds));
+    let FindingKind::Threads { threads, awaited, cause, .. } = &found[0].kind else { panic!("{found:?}") };
+    assert_eq!((*threads, awaited.as_slice(), cause.as_ref().map(|cause| cause.region)), (2, [1].as_slice(), Some(RegionIndex(1))));
+    assert_eq!(found[0].caller, Some(RegionIndex(3)), "both calls are in one line");
+    profile.regions[4].line = 12;
+    assert_eq!(all_findings(&profile)[0].caller, Some(RegionIndex(1)), "the function, where they are not");
+}
+
+/// A pool waits for the work of who comes to the barrier in a function of its own.
+#[test]
+fn who_comes_to_a_barrier_from_elsewhere_may_be_the_last() {
+    let mut profile = threads_with(&[(2.0, 0.0), (0.5, 1.5)], "pthread_barrier_wait");
+    profile.regions.push(Region { name: "lead".into(), ..profile.regions[1].clone() });
+    profile.locations[0].nodes[1].region = RegionIndex(3);
+    let found = all_findings(&profile);
+    let FindingKind::Threads { threads, awaited, .. } = &found[0].kind else { panic!("{found:?}") };
+    assert_eq!((*threads, awaited.as_slice()), (2, [0].as_slice()));
+    assert!((found[0].seconds.value - 0.75).abs() < 1e-6, "two threads wait for 1.5 seconds: {found:?}");
+}
+
 /// Who begins a team works and waits in what it began; of the others what they begin with stands below their roots. Before the team, the first one
 /// works alone. Seconds in the work of the team, by thread.
 fn team_with(of: &[f64]) -> Profile {

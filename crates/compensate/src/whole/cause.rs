@@ -13,7 +13,7 @@ use tare_profile::{Profile, RegionIndex, RegionKind};
 
 use crate::Compensated;
 use crate::whole::peers::Peers;
-use crate::whole::tree::CallTree;
+use crate::whole::tree::{CallTree, is_part};
 use crate::whole::waits::open_region;
 
 /// A region is called the cause if it explains at least this part of the waiting.
@@ -49,10 +49,28 @@ pub(super) struct Search<'a> {
 
 /// A wait whose cause is looked for.
 pub(super) struct Wait {
-    pub(super) operation: RegionIndex,
-    pub(super) caller: Option<RegionIndex>,
+    /// Which paths it stands on.
+    is_here: Vec<bool>,
     /// All waiting there.
     pub(super) seconds: f64,
+}
+
+impl Wait {
+    /// In an operation that a region calls itself.
+    pub(super) fn called_by(tree: &CallTree, caller: Option<RegionIndex>, operation: RegionIndex, seconds: f64) -> Self {
+        let caller_of = |path: usize| tree.paths[path].parent.map(|parent| tree.paths[parent].region);
+        Self::of(tree, operation, seconds, |path| caller_of(path) == caller)
+    }
+
+    /// In an operation that a function calls, from whatever part of it; or any, without one.
+    pub(super) fn in_function(profile: &Profile, tree: &CallTree, function: Option<RegionIndex>, operation: RegionIndex, seconds: f64) -> Self {
+        Self::of(tree, operation, seconds, |path| function.is_none() || tree.wholes_above(profile, path).next() == function)
+    }
+
+    fn of(tree: &CallTree, operation: RegionIndex, seconds: f64, is_called: impl Fn(usize) -> bool) -> Self {
+        let is_here = tree.paths.iter().enumerate().map(|(path, about)| about.region == operation && is_called(path));
+        Self { is_here: is_here.collect(), seconds }
+    }
 }
 
 impl Search<'_> {
@@ -169,10 +187,8 @@ impl Search<'_> {
 
     /// What calls a region on a path; of a part of a function, what calls the function.
     fn caller_of(&self, path: usize, region: RegionIndex) -> Option<RegionIndex> {
-        let is_part = |region: RegionIndex| matches!(self.kind(region), RegionKind::Loop | RegionKind::Iteration | RegionKind::CallSite);
-        let above = std::iter::successors(self.tree.paths[path].parent, |&above| self.tree.paths[above].parent);
-        let mut whole = above.map(|above| self.tree.paths[above].region).filter(|&above| !is_part(above));
-        let function = if is_part(region) { whole.next()? } else { region };
+        let mut whole = self.tree.wholes_above(self.profile, path);
+        let function = if is_part(self.kind(region)) { whole.next()? } else { region };
         whole.find(|&above| above != function)
     }
 
@@ -203,29 +219,27 @@ struct Scopes {
 
 impl Scopes {
     fn around(tree: &CallTree, wait: &Wait) -> Self {
-        let is_wait = waits(tree, wait);
-        let scopes = Self::grown(tree, parents(tree, &indices(&is_wait)), is_wait, |_| true);
+        let scopes = Self::grown(tree, parents(tree, &indices(&wait.is_here)), wait, |_| true);
         Self { searched: scopes.count, ..scopes }
     }
 
     /// Within what a team does together: outward as far as to what its threads begin with.
     fn of_team(profile: &Profile, tree: &CallTree, wait: &Wait) -> Self {
-        let is_wait = waits(tree, wait);
         let others = profile.locations.iter().filter(|location| location.thread > 0);
         let first = others.flat_map(|location| location.nodes.iter().filter(|node| node.parent == Some(0)).map(|node| node.region));
         let first: HashSet<RegionIndex> = first.collect();
         let goes_on = |roots: &[usize]| !roots.iter().any(|&root| first.contains(&tree.paths[root].region));
-        Self::grown(tree, parents(tree, &indices(&is_wait)), is_wait, goes_on)
+        Self::grown(tree, parents(tree, &indices(&wait.is_here)), wait, goes_on)
     }
 
     /// What is called from where the wait is.
     fn below(tree: &CallTree, wait: &Wait) -> Self {
-        let is_wait = waits(tree, wait);
-        Self::grown(tree, indices(&is_wait), is_wait, |_| false)
+        Self::grown(tree, indices(&wait.is_here), wait, |_| false)
     }
 
-    fn grown(tree: &CallTree, mut roots: Vec<usize>, is_wait: Vec<bool>, goes_on: impl Fn(&[usize]) -> bool) -> Self {
+    fn grown(tree: &CallTree, mut roots: Vec<usize>, wait: &Wait, goes_on: impl Fn(&[usize]) -> bool) -> Self {
         let paths = &tree.paths;
+        let is_wait = wait.is_here.clone();
         let mut leads_to_wait = is_wait.clone();
         let mut of_path = vec![usize::MAX; paths.len()];
         let mut names = Vec::new();
@@ -248,13 +262,6 @@ impl Scopes {
         }
         Self { count: names.len(), searched, of_path, names, leads_to_wait, is_wait }
     }
-}
-
-/// Which paths are a wait.
-fn waits(tree: &CallTree, wait: &Wait) -> Vec<bool> {
-    let paths = &tree.paths;
-    let caller_of = |path: usize| paths[path].parent.map(|parent| paths[parent].region);
-    (0..paths.len()).map(|path| paths[path].region == wait.operation && caller_of(path) == wait.caller).collect()
 }
 
 fn indices(is_wait: &[bool]) -> Vec<usize> {

@@ -278,7 +278,7 @@ fn waiting(search: &Search<'_>, place: &WaitPlace, places: &[WaitPlace], time: f
     }
     // Where some come to it from elsewhere, who arrives last may be among these.
     let is_told = is_for_partners || !awaited.is_empty() || place.waiters.len() == ranks.count;
-    let wait = Wait { operation: place.operation, caller: place.caller, seconds: place.wait_s };
+    let wait = Wait::called_by(search.tree, place.caller, place.operation, place.wait_s);
     let cause = is_told.then(|| search.cause(&wait, &awaited)).flatten();
     let explained = cause.as_ref().map_or(0.0, |cause| cause.explains * place.wait_s);
     let by_work = queue.lateness_by_work(&place.waiters, &awaited).min(explained) / count;
@@ -336,11 +336,16 @@ pub fn last_to_arrive(place: &WaitPlace, places: &[WaitPlace]) -> Vec<u32> {
     if !here.is_empty() {
         return here;
     }
-    let mut all: BTreeMap<u32, f64> = BTreeMap::new();
     let same = places.iter().filter(|one| one.operation == place.operation);
-    same.flat_map(|one| &one.waiters).for_each(|(rank, seconds)| *all.entry(*rank).or_default() += seconds);
-    let mut last = those_that_hardly_wait(&all.into_iter().collect::<Vec<_>>());
-    last.retain(|rank| place.waiters.iter().all(|(here, _)| here != rank));
+    last_among(same.flat_map(|one| one.waiters.iter().copied()), &place.waiters)
+}
+
+/// Those that hardly wait among all that come to an operation, and are none of those that wait here.
+pub(super) fn last_among(all: impl Iterator<Item = (u32, f64)>, here: &[(u32, f64)]) -> Vec<u32> {
+    let mut of_all: BTreeMap<u32, f64> = BTreeMap::new();
+    all.for_each(|(number, seconds)| *of_all.entry(number).or_default() += seconds);
+    let mut last = those_that_hardly_wait(&of_all.into_iter().collect::<Vec<_>>());
+    last.retain(|number| here.iter().all(|(waiting, _)| waiting != number));
     last
 }
 

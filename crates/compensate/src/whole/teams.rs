@@ -5,16 +5,21 @@
 //! its end, and for the next team, where they are: that is a wait at the parallel region, as that of who has forked it. Who waits for a thread's end or for a signal may have nothing else to do: that is no finding.
 //! Threads that had no processor may be late because of that, as ranks are.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use tare_profile::{Location, Profile, RegionIndex, RegionKind};
 
-use crate::whole::cause::{Search, Wait};
-use crate::whole::finding::{Certainty, Finding, FindingKind, Judged, LEAST_PART, Lateness, figure, those_that_hardly_wait};
+use crate::whole::cause::{Cause, Search, Wait};
+use crate::whole::finding::{Certainty, Finding, FindingKind, Judged, LEAST_PART, Lateness, figure, last_among, those_that_hardly_wait};
 use crate::whole::peers::Peers;
 use crate::whole::queue::Queue;
 use crate::whole::tree::CallTree;
 use crate::{Compensated, CompensatedNode};
+
+/// An operation and the function that calls it, from whatever part of it: compilers make several calls of one. Of members that wait for teams of
+/// several functions there is none.
+type Key = (RegionIndex, Option<RegionIndex>);
 
 /// A place where threads wait, while it is summed.
 #[derive(Default)]
@@ -26,13 +31,23 @@ struct Place {
     processes: BTreeSet<usize>,
     /// By process and thread, what each waited.
     of_threads: BTreeMap<(usize, u32), f64>,
+    /// What calls the operation, as parts of the function do, and what was waited there.
+    callers: BTreeMap<RegionIndex, f64>,
     /// Whether members of a team wait there that another thread has forked.
     has_members: bool,
 }
 
 /// The places where threads wait for a noteworthy part of the run's time.
 pub(super) fn findings(profile: &Profile, compensated: &Compensated, tree: &CallTree, time: f64) -> Vec<Finding> {
-    let mut places: BTreeMap<(RegionIndex, Option<RegionIndex>), Place> = BTreeMap::new();
+    let mut threads: HashMap<usize, BTreeSet<u32>> = HashMap::new();
+    profile.locations.iter().for_each(|location| _ = threads.entry(location.process.0).or_default().insert(location.thread));
+    let teams = Teams { profile, compensated, time, places: places(profile, compensated, tree), threads, joined: OnceCell::new() };
+    teams.places.iter().filter_map(|(key, place)| teams.finding(*key, place)).collect()
+}
+
+/// All places where threads wait.
+fn places(profile: &Profile, compensated: &Compensated, tree: &CallTree) -> BTreeMap<Key, Place> {
+    let mut places: BTreeMap<Key, Place> = BTreeMap::new();
     let mut members: Vec<(usize, &CompensatedNode)> = Vec::new();
     for (index, ((location, figures), paths)) in profile.locations.iter().zip(&compensated.locations).zip(&tree.of_location).enumerate() {
         for ((node, figures), &path) in location.nodes.iter().zip(&figures.nodes).zip(paths) {
@@ -43,10 +58,12 @@ pub(super) fn findings(profile: &Profile, compensated: &Compensated, tree: &Call
             if region.kind != RegionKind::Threads || !(is_meeting(&region.name) || is_lock(&region.name)) {
                 continue;
             }
-            let caller = tree.paths[path as usize].parent.map(|parent| tree.paths[parent].region);
-            let place = places.entry((node.region, caller)).or_default();
+            let place = places.entry((node.region, tree.wholes_above(profile, path as usize).next())).or_default();
             place.waits += node.calls();
             place.add(location, figures);
+            if let Some(caller) = tree.paths[path as usize].parent {
+                *place.callers.entry(tree.paths[caller].region).or_default() += figures.wait_s;
+            }
         }
     }
     if let Some(team) = team_of_members(profile, &places) {
@@ -54,66 +71,94 @@ pub(super) fn findings(profile: &Profile, compensated: &Compensated, tree: &Call
         place.has_members = !members.is_empty();
         members.into_iter().for_each(|(index, figures)| place.add(&profile.locations[index], figures));
     }
-    let mut threads: HashMap<usize, BTreeSet<u32>> = HashMap::new();
-    profile.locations.iter().for_each(|location| _ = threads.entry(location.process.0).or_default().insert(location.thread));
-    // Joined where it is asked for: in most runs no threads wait.
-    let mut joined = None;
-    let finding = |((region, caller), place): ((RegionIndex, Option<RegionIndex>), Place)| {
-        let operation = &profile.regions[region.0].name;
-        let ends_team = is_end_of_team(operation);
-        // Only who has begun a team waits for its end, but for members of teams that wait for it.
-        let is_of_one = ends_team && !place.has_members;
-        let all = if ends_team { place.processes.iter().map(|process| threads[process].len()).sum() } else { place.of_threads.len() };
-        let (seconds, below) = (place.wait_s / all as f64, place.below_s / all as f64);
-        let alone = Certainty::of(seconds, below).filter(|_| seconds >= LEAST_PART * time)?;
+    places
+}
+
+/// The parallel region at which members of teams are taken to wait: the only one, or all of them, whoever calls them.
+fn team_of_members(profile: &Profile, places: &BTreeMap<Key, Place>) -> Option<Key> {
+    let mut teams = places.keys().filter(|(region, _)| is_end_of_team(&profile.regions[region.0].name));
+    let first = *teams.next()?;
+    Some(if teams.next().is_none() { first } else { (first.0, None) })
+}
+
+/// What findings about threads are made from.
+struct Teams<'a> {
+    profile: &'a Profile,
+    compensated: &'a Compensated,
+    /// That of the run.
+    time: f64,
+    places: BTreeMap<Key, Place>,
+    /// Of each process.
+    threads: HashMap<usize, BTreeSet<u32>>,
+    /// Joined where it is asked for: in most runs no threads wait.
+    joined: OnceCell<CallTree>,
+}
+
+impl Teams<'_> {
+    fn finding(&self, key: Key, place: &Place) -> Option<Finding> {
+        let operation = &self.profile.regions[key.0.0].name;
         let waiters = place.waiters();
-        let waiting: Vec<u32> = waiters.iter().map(|(thread, _)| *thread).collect();
-        let taking_part = match ends_team {
-            true => place.processes.iter().flat_map(|process| threads[process].iter().copied()).collect(),
-            false => waiting.iter().copied().collect(),
-        };
-        let peers = Peers::threads(profile, &taking_part);
-        let queue = Queue::of_threads(profile, compensated, &peers);
-        let (late, cause) = if is_lock(operation) {
-            (Vec::new(), None)
-        } else {
-            let tree = joined.get_or_insert_with(|| CallTree::of_teams(profile, compensated));
-            let search = Search { profile, compensated, tree, peers: &peers };
-            let wait = Wait { operation: region, caller, seconds: place.wait_s };
-            match is_of_one {
-                true => {
-                    let cause = search.cause_of_end(&wait, &waiting);
-                    (cause.as_ref().map(|cause| cause.late.clone()).unwrap_or_default(), cause)
-                }
-                false => {
-                    let late = those_that_hardly_wait(&waiters);
-                    let cause = search.cause_in_team(&wait, &late);
-                    (late, cause)
-                }
-            }
-        };
+        let late = if is_lock(operation) { Vec::new() } else { self.last(key, &waiters) };
+        let taking_part = self.taking_part(key, place, &late);
+        let all = taking_part.len();
+        let (seconds, below) = (place.wait_s / all as f64, place.below_s / all as f64);
+        let alone = Certainty::of(seconds, below).filter(|_| seconds >= LEAST_PART * self.time)?;
+        let peers = Peers::threads(self.profile, &taking_part.iter().map(|(_, thread)| *thread).collect());
+        let queue = Queue::of_threads(self.profile, self.compensated, &peers);
+        let (late, cause) = if is_lock(operation) { (late, None) } else { self.cause(key, place, late, &peers) };
         let explained = cause.as_ref().map_or(0.0, |cause| cause.explains * place.wait_s);
         let lateness = Lateness {
             by_work: queue.lateness_by_work(&waiters, &late).min(explained) / all as f64,
-            queued: queue.lateness(&late) * waiting.iter().filter(|thread| !late.contains(thread)).count() as f64 / peers.count as f64,
+            queued: queue.lateness(&late) * waiters.iter().filter(|(thread, _)| !late.contains(thread)).count() as f64 / peers.count as f64,
             unsure: 0.0,
         };
-        let Judged { won, certainty, queued_s, .. } = Judged::of((seconds, below), alone, &lateness, time);
+        let Judged { won, certainty, queued_s, .. } = Judged::of((seconds, below), alone, &lateness, self.time);
         let (processes, seconds) = (place.processes.len(), figure(won, below, place.above_s / all as f64));
         let kind = match is_lock(operation) {
             true => FindingKind::Lock { threads: all, processes, waits: place.waits, each_s: place.wait_s / place.waits.max(1) as f64 },
             false => FindingKind::Threads { threads: all, processes, awaited: late, cause },
         };
-        Some(Finding { kind, region, caller, seconds, certainty, queued_s })
-    };
-    places.into_iter().filter_map(finding).collect()
-}
+        Some(Finding { kind, region: key.0, caller: place.told_caller(self.profile).or(key.1), seconds, certainty, queued_s })
+    }
 
-/// The parallel region at which members of teams are taken to wait: the only one, or all of them, whoever calls them.
-fn team_of_members(profile: &Profile, places: &BTreeMap<(RegionIndex, Option<RegionIndex>), Place>) -> Option<(RegionIndex, Option<RegionIndex>)> {
-    let mut teams = places.keys().filter(|(region, _)| is_end_of_team(&profile.regions[region.0].name));
-    let first = *teams.next()?;
-    Some(if teams.next().is_none() { first } else { (first.0, None) })
+    /// The places of an operation, whoever calls it.
+    fn of_operation(&self, operation: RegionIndex) -> impl Iterator<Item = &Place> {
+        self.places.iter().filter(move |((region, _), _)| *region == operation).map(|(_, place)| place)
+    }
+
+    /// Those that hardly wait where all meet: at a place; where all of that wait, among those also that come to the same operation elsewhere.
+    fn last(&self, (operation, _): Key, waiters: &[(u32, f64)]) -> Vec<u32> {
+        let here = those_that_hardly_wait(waiters);
+        if here.is_empty() { last_among(self.of_operation(operation).flat_map(Place::waiters), waiters) } else { here }
+    }
+
+    /// By process and thread, those that take part in what is waited for at a place. A thread that is alone there meets others elsewhere.
+    fn taking_part(&self, (operation, _): Key, place: &Place, late: &[u32]) -> BTreeSet<(usize, u32)> {
+        let own = || place.of_threads.keys().copied();
+        let name = &self.profile.regions[operation.0].name;
+        if is_end_of_team(name) {
+            return place.processes.iter().flat_map(|&process| self.threads[&process].iter().map(move |&thread| (process, thread))).collect();
+        }
+        let is_alone = is_meeting(name) && place.of_threads.len() == place.processes.len();
+        let comes = |(process, thread): &(usize, u32)| place.processes.contains(process) && (is_alone || late.contains(thread));
+        let elsewhere = self.of_operation(operation).flat_map(|place| place.of_threads.keys().copied()).filter(comes);
+        own().chain(elsewhere).collect()
+    }
+
+    /// Who is late, and by what.
+    fn cause(&self, (operation, function): Key, place: &Place, late: Vec<u32>, peers: &Peers) -> (Vec<u32>, Option<Cause>) {
+        let tree = self.joined.get_or_init(|| CallTree::of_teams(self.profile, self.compensated));
+        let search = Search { profile: self.profile, compensated: self.compensated, tree, peers };
+        let wait = Wait::in_function(self.profile, tree, function, operation, place.wait_s);
+        // Only who has begun a team waits for its end, but for members of teams that wait for it.
+        if is_end_of_team(&self.profile.regions[operation.0].name) && !place.has_members {
+            let waiting: Vec<u32> = place.waiters().iter().map(|(thread, _)| *thread).collect();
+            let cause = search.cause_of_end(&wait, &waiting);
+            return (cause.as_ref().map(|cause| cause.late.clone()).unwrap_or_default(), cause);
+        }
+        let cause = search.cause_in_team(&wait, &late);
+        (late, cause)
+    }
 }
 
 impl Place {
@@ -131,6 +176,14 @@ impl Place {
         let mut of_numbers: BTreeMap<u32, f64> = BTreeMap::new();
         self.of_threads.iter().for_each(|((_, thread), waited)| *of_numbers.entry(*thread).or_default() += waited);
         of_numbers.into_iter().collect()
+    }
+
+    /// Of what calls the operation that in which most was waited, where all of it is in one line.
+    fn told_caller(&self, profile: &Profile) -> Option<RegionIndex> {
+        let line = |region: &RegionIndex| (&profile.regions[region.0].file, profile.regions[region.0].line);
+        let most = *self.callers.iter().max_by(|one, other| one.1.total_cmp(other.1))?.0;
+        let is_one = self.callers.len() == 1 || line(&most).1 > 0 && self.callers.keys().all(|caller| line(caller) == line(&most));
+        is_one.then_some(most)
     }
 }
 

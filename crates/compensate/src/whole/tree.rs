@@ -73,6 +73,12 @@ impl CallTree {
         Self { paths: joining.paths, of_location }
     }
 
+    /// The regions that a path lies in and that are wholes, from the innermost on: parts of functions, as loops and call sites are, are passed over.
+    pub(super) fn wholes_above<'a>(&'a self, profile: &'a Profile, path: usize) -> impl Iterator<Item = RegionIndex> + 'a {
+        let above = std::iter::successors(self.paths[path].parent, |&above| self.paths[above].parent);
+        above.map(|above| self.paths[above].region).filter(|&region| !is_part(profile.regions[region.0].kind))
+    }
+
     /// The indices of the paths directly below each path.
     #[must_use]
     pub fn children(&self) -> Vec<Vec<usize>> {
@@ -106,6 +112,11 @@ impl CallTree {
         }
         nested
     }
+}
+
+/// Whether regions of a kind are parts of functions.
+pub(super) fn is_part(kind: RegionKind) -> bool {
+    matches!(kind, RegionKind::Loop | RegionKind::Iteration | RegionKind::CallSite)
 }
 
 /// A tree while region graphs are joined.
