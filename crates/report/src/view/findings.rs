@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use tare_compensate::Figure;
 use tare_compensate::whole::{Cause, Certainty, Finding, FindingKind, LEAST_PART};
-use tare_profile::{Profile, RegionIndex, RegionKind};
+use tare_profile::{Location, Profile, RegionIndex, RegionKind};
 
 use super::{Size, Time, Trust, Whole, place};
 use crate::layout::{Glyphs, Page};
@@ -69,6 +69,9 @@ const MAIN: &str = "main";
 const OPEN: &str = "F-open";
 /// A cause that explains less than this part of the waiting is said to be only part of it.
 const MOST: f64 = 0.8;
+
+/// Who takes so many times longer than the others takes far longer.
+const FAR: f64 = 10.0;
 
 /// What is said where it is not known well enough how much could be won.
 const UNTOLD: &str = "What could be won cannot be told in this run";
@@ -218,12 +221,12 @@ impl Words<'_> {
         }
     }
 
-    /// The same of a parallel region, by what its threads run: what calls it may be another function than the one it stands in, which ended with that call.
+    /// The same of where threads wait: of a parallel region by what its threads run, as what calls it may be another function than the one it stands in,
+    /// which ended with that call. What threads run at a barrier are tasks of anywhere.
     fn at_team(&self, region: RegionIndex, caller: Option<RegionIndex>) -> String {
         let mut outlined = BTreeSet::new();
-        for location in &self.profile.locations {
-            let region_of = |node: usize| location.nodes[node].region;
-            let is_here = |node: usize| region_of(node) == region && location.nodes[node].parent.map(region_of) == caller;
+        for location in self.profile.locations.iter().filter(|_| is_end_of_team(self.name(region))) {
+            let is_here = |node: usize| location.nodes[node].region == region && self.is_called_by(location, node, caller);
             outlined.extend(location.nodes.iter().filter(|node| node.parent.is_some_and(is_here)).map(|node| node.region));
         }
         outlined.retain(|&one| is_outlined(self.name(one)));
@@ -231,6 +234,16 @@ impl Words<'_> {
             [one] => format!("{} of {}", self.told(region), self.placed(one)),
             _ => self.at(region, caller),
         }
+    }
+
+    /// Whether a node is called by a region, or from a part of it.
+    fn is_called_by(&self, location: &Location, node: usize, caller: Option<RegionIndex>) -> bool {
+        let is_part =
+            |region: RegionIndex| matches!(self.profile.regions[region.0].kind, RegionKind::CallSite | RegionKind::Loop | RegionKind::Iteration);
+        let above =
+            std::iter::successors(location.nodes[node].parent, |&above| location.nodes[above].parent).map(|above| location.nodes[above].region);
+        let mut callers = above.scan(false, |is_whole, region| (!std::mem::replace(is_whole, !is_part(region))).then_some(region));
+        callers.any(|region| Some(region) == caller)
     }
 
     fn ranks(&self, ranks: &[u32]) -> String {
@@ -263,7 +276,7 @@ impl Words<'_> {
         let who = if awaited.is_empty() { format!("; {late}") } else { ", which".to_string() };
         let spends = verb(&cause.late, "spend");
         let by = match cause.ahead {
-            part if part < 10.0 => format!("{} longer", change(part, self.glyphs).trim_start_matches('+')),
+            part if part < FAR => format!("{} longer", change(part, self.glyphs).trim_start_matches('+')),
             _ => "far longer".to_string(),
         };
         let within = cause.within.map(|within| format!(" within {}", self.told(within))).unwrap_or_default();
@@ -303,6 +316,11 @@ impl Words<'_> {
         let what = cause.caller.filter(|caller| self.name(*caller) != MAIN).unwrap_or(cause.region);
         format!("move part of `{}` from {late} to others", self.told(what))
     }
+}
+
+/// Whether an operation begins a team and waits until it is done.
+fn is_end_of_team(operation: &str) -> bool {
+    operation == "omp parallel"
 }
 
 /// Whether it is known where ranks waited: other tools' files do not say it, but for those that were ours and have kept it.
@@ -467,10 +485,25 @@ mod tests {
         assert_eq!(what("omp parallel", 1, &[]), "the threads that are done wait until the last of 4 is");
         assert_eq!(what("omp parallel", 2, &[]), "in 2 processes the threads that are done wait until the last one of their team is");
         assert_eq!(what("omp barrier", 1, &[]), "4 threads wait in turn until the last one arrives");
+        assert_eq!(words.threads("pthread_barrier_wait", 1, 1, &[], None).1, "a thread waits until the last of the others arrives");
         assert_eq!(what("omp barrier", 1, &[3]), "threads wait until thread 3 arrives");
         assert_eq!(what("omp barrier", 2, &[2, 3]), "in 2 processes threads wait until threads 2–3 arrive");
         assert_eq!(what("omp parallel", 1, &[3]), "the thread that began it waits until thread 3 is done");
         assert_eq!(what("omp parallel", 1, &[0]), "the others wait, there and for the next team, until thread 0 is done");
+    }
+
+    #[test]
+    fn what_one_thread_does_alone_is_not_divided_by_a_schedule() {
+        let profile = Profile { regions: vec![tare_profile::Region::named(RegionKind::Function, "master_only", "a")], ..Profile::default() };
+        let run = Run::default();
+        let words = Words { profile: &profile, run: &run, page: None, glyphs: &Glyphs::ASCII };
+        let attempt = |ahead, late: u32| {
+            let cause = Cause { late: vec![late], region: RegionIndex(0), within: None, caller: None, ahead, explains: 1.0 };
+            words.threads("omp barrier", 2, 1, &[late], Some(&cause)).2.expect("something to try")
+        };
+        assert_eq!(attempt(f64::INFINITY, 0), "less that thread 0 does alone, or that divided over the threads");
+        assert!(attempt(1.0, 0).contains("schedule") && attempt(1.0, 0).ends_with("less that thread 0 does alone"));
+        assert!(attempt(f64::INFINITY, 1).ends_with("or more evenly"));
     }
 
     #[test]
@@ -505,6 +538,9 @@ mod tests {
             words.at_team(RegionIndex(1), Some(RegionIndex(0)))
         };
         assert_eq!(at(&profile), "omp parallel of triangle._omp_fn.0 (uneven.c:6)");
+        profile.regions[1].name = "omp barrier".into();
+        assert_eq!(at(&profile), "omp barrier in main (uneven.c:9)", "what runs at a barrier is a task of anywhere");
+        profile.regions[1].name = "omp parallel".into();
         profile.locations[0].nodes.pop();
         assert_eq!(at(&profile), "omp parallel in main (uneven.c:9)");
     }

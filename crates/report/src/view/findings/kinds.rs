@@ -4,7 +4,7 @@ use tare_compensate::whole::{Cause, Shortage};
 use tare_profile::{RegionIndex, RegionKind};
 
 use super::super::shortage::had_none;
-use super::{CUT_OFF, OPEN, Words, knows_waiting, numbered, verb};
+use super::{CUT_OFF, FAR, OPEN, Words, is_end_of_team, knows_waiting, numbered, verb};
 use crate::number::{byte_size, count, share, time_with_unit};
 use crate::shell;
 
@@ -73,13 +73,14 @@ impl Words<'_> {
         cause: Option<&Cause>,
     ) -> (&'static str, String, Option<String>) {
         // At the end of a team who began it waits, and the others, for that and for the next one.
-        let is_of_team = operation == "omp parallel";
+        let is_of_team = is_end_of_team(operation);
         let late = numbered("thread", awaited, self.glyphs);
         let of_processes = if processes == 1 { String::new() } else { format!("in {processes} processes ") };
         let (arrive, are) = (verb(awaited, "arrive"), if awaited.len() == 1 { "is" } else { "are" });
         let what = match (processes, awaited) {
             (1, []) if is_of_team => format!("the threads that are done wait until the last of {threads} is"),
             (_, []) if is_of_team => format!("{of_processes}the threads that are done wait until the last one of their team is"),
+            (1, []) if threads == 1 => "a thread waits until the last of the others arrives".to_string(),
             (1, []) => format!("{threads} threads wait in turn until the last one arrives"),
             (_, []) => format!("{threads} threads of {processes} processes wait in turn until the last one of each arrives"),
             (_, [0, ..]) if is_of_team => format!("{of_processes}the others wait, there and for the next team, until {late} {are} done"),
@@ -87,8 +88,12 @@ impl Words<'_> {
             _ => format!("{of_processes}threads wait until {late} {arrive}"),
         };
         let because = cause.map(|cause| self.more(awaited, cause, &numbered("thread", &cause.late, self.glyphs))).unwrap_or_default();
+        let is_first = awaited.first() == Some(&0);
         let attempt = match cause {
-            _ if is_of_team && awaited.first() == Some(&0) => {
+            Some(cause) if operation.starts_with("omp") && awaited == [0] && cause.ahead >= FAR => {
+                "less that thread 0 does alone, or that divided over the threads".to_string()
+            }
+            _ if operation.starts_with("omp") && is_first => {
                 "work that is divided as it comes, by `schedule(dynamic)`, or more evenly, and less that thread 0 does alone".to_string()
             }
             _ if operation.starts_with("omp") => "work that is divided as it comes, by `schedule(dynamic)`, or more evenly".to_string(),
