@@ -4,9 +4,9 @@
 //! parent, as far as the division of probe costs is uncertain. What is still missing was never there for calls below that
 //! were not timed: those that were timed stood for them and took longer, as where another program had the processor
 //! meanwhile. It comes back from these, so that none takes more than there was. Where even what was timed below a quiet path
-//! took longer than that path is taken to have lasted, the rest comes from what time went to above it. The sum stays what it was. What is then
-//! still missing is made up within the uncertainty of the costs. What goes beyond that stays negative and is marked, as is what lost
-//! more than its interval allows.
+//! took longer than that path is taken to have lasted, the rest comes from what time went to above it. What is then still missing, and no more
+//! than the costs are uncertain by, comes from all that is below the nearest region above where there is as much, as that is uncertain by the
+//! same costs. The sum stays what it was. What goes beyond that stays negative and is marked, as is what lost more than its interval allows.
 
 use tare_profile::Location;
 
@@ -33,7 +33,9 @@ pub(crate) fn balance(location: &Location, terms: &mut [Term]) {
             take_from_steady(terms, index, location);
         }
     }
-    terms.iter_mut().for_each(settle);
+    take_from_nearest(terms, location, |index, term| if location.nodes[index].exchanged.is_some() { 0.0 } else { term.room() });
+    take_from_nearest(terms, location, |_, term| term.value.max(0.0));
+    terms.iter_mut().for_each(mark_doubtful);
 }
 
 /// The children of all nodes, each with the next of its parent: a list for each node would be thousands of small ones.
@@ -117,6 +119,46 @@ fn take_from_steady(terms: &mut [Term], index: usize, location: &Location) {
     terms[steady].pass(-taken);
 }
 
+/// What regions lack within their intervals comes from those that have room, in proportion to that: from the ones below them, then from all below
+/// the region above, and so on.
+fn take_from_nearest(terms: &mut [Term], location: &Location, room: impl Fn(usize, &Term) -> f64) {
+    let own: Vec<Stock> = terms.iter().enumerate().map(|(index, term)| Stock { lacking: term.lacking(), room: room(index, term) }).collect();
+    if own.iter().all(|stock| stock.lacking == 0.0) {
+        return;
+    }
+    let mut left = left_below(location, &own);
+    for index in 0..terms.len() {
+        if let Some(parent) = location.nodes[index].parent {
+            left[index] = Stock { lacking: left[index].lacking * left[parent].lacking, room: left[index].room * left[parent].room };
+        }
+        terms[index].pass(own[index].lacking * (1.0 - left[index].lacking) - own[index].room * (1.0 - left[index].room));
+    }
+}
+
+/// What regions lack, and what they can give: ticks, or parts of these.
+#[derive(Clone, Copy, Default)]
+struct Stock {
+    lacking: f64,
+    room: f64,
+}
+
+/// The parts that are left at each region of what is still lacking, and of the room, at and below it.
+fn left_below(location: &Location, own: &[Stock]) -> Vec<Stock> {
+    let mut sums = own.to_vec();
+    let mut left = vec![Stock::default(); own.len()];
+    for index in (0..own.len()).rev() {
+        let sum = sums[index];
+        let given = sum.lacking.min(sum.room);
+        let part = |of: f64| if of > 0.0 { 1.0 - given / of } else { 1.0 };
+        left[index] = Stock { lacking: part(sum.lacking), room: part(sum.room) };
+        if let Some(parent) = location.nodes[index].parent {
+            sums[parent].lacking += sum.lacking - given;
+            sums[parent].room += sum.room - given;
+        }
+    }
+    left
+}
+
 /// Changes a value by what the division of its own probe's cost allows.
 fn shift(term: &mut Term, ticks: f64) {
     if term.movable > 0.0 {
@@ -131,15 +173,23 @@ impl Term {
         self.value += ticks;
         self.moved += ticks;
     }
+
+    /// What it can give without leaving its interval.
+    fn room(&self) -> f64 {
+        (self.moved + self.spread().below()).min(self.value).max(0.0)
+    }
+
+    /// What it lacks, where that is within its interval.
+    fn lacking(&self) -> f64 {
+        let lacking = -self.value;
+        if lacking > 0.0 && lacking <= self.spread().above() { lacking } else { 0.0 }
+    }
 }
 
-/// Within the interval nothing is less than zero; beyond it, a figure is marked.
-fn settle(term: &mut Term) {
+/// Marks what is not to be trusted.
+fn mark_doubtful(term: &mut Term) {
     let spread = term.spread();
     let is_contradicted = term.is_quiet() && -term.moved > spread.below() + NOTICED * term.value.abs();
-    if term.value < 0.0 && -term.value <= spread.above() {
-        term.pass(-term.value);
-    }
     if term.mark.is_some() {
         return;
     }

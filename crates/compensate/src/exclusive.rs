@@ -17,7 +17,7 @@
 use tare_profile::{BatchSums, COST_UNIT, Clock, Location, Node, Profile};
 
 use crate::Mode;
-use crate::cost::{Basis, PathCosts, ProbeCost};
+use crate::cost::{Basis, Part, PathCosts, ProbeCost};
 use crate::crowd::Crowd;
 use crate::difference::student;
 use crate::figure::{Mark, Spread};
@@ -176,6 +176,9 @@ struct Call {
     scale: f64,
     /// Standard error of moving the time of off calls, ticks.
     moving_error: f64,
+    /// The part of the probe's cost within the clock readings. Of a region that calls itself all of it may be: what lies outside of them is then in
+    /// the time of its own, or of what it called on the way.
+    inner: Part,
 }
 
 impl Call {
@@ -197,12 +200,13 @@ impl Call {
             None if is_sampled || cost.basis == Basis::Wrapper => (off / (on + off) * whole).abs(),
             _ => 0.0,
         };
-        Self { on, off, tool, gross, whole, scale, moving_error }
+        let inner = if node.folded { Part { high: 1.0, ..cost.inner } } else { cost.inner };
+        Self { on, off, tool, gross, whole, scale, moving_error, inner }
     }
 
     /// Takes the node's own share off, and gives it the time of its calls that were off.
     fn correct_own(&self, node: &Node, cost: &ProbeCost, term: &mut Term) {
-        let inner = cost.inner;
+        let inner = self.inner;
         let paid = self.on * cost.value * self.scale;
         term.value += self.whole - paid * inner.value;
         term.inner = inner.value;
@@ -224,10 +228,10 @@ impl Call {
     fn correct_quiet_parent(&self, node: &Node, cost: &ProbeCost, parent: &mut Term) {
         let paid = self.on * cost.value * self.scale;
         let counting = cost.counting(node).times(self.scale_of_counting());
-        parent.value -= self.whole - paid * cost.inner.value + counting.value;
+        parent.value -= self.whole - paid * self.inner.value + counting.value;
         parent.removed += counting.value;
-        Lowered { factor: -self.on * self.scale * cost.inner.value }.spread(cost, &mut parent.by_children);
-        parent.by_children.add_common(paid * (cost.inner.value - cost.inner.low) + self.behind(cost), paid * (cost.inner.high - cost.inner.value));
+        Lowered { factor: -self.on * self.scale * self.inner.value }.spread(cost, &mut parent.by_children);
+        parent.by_children.add_common(paid * (self.inner.value - self.inner.low) + self.behind(cost), paid * (self.inner.high - self.inner.value));
         parent.by_children.add_own(self.moving_error, self.moving_error);
         parent.by_children.add_counting(counting);
     }
@@ -237,7 +241,7 @@ impl Call {
     fn give_back(&self, node: &Node, cost: &ProbeCost, steady: &mut Term) {
         let counting = cost.counting(node);
         steady.value += self.gross - self.on * cost.value - counting.value;
-        steady.removed += self.on * cost.value * (1.0 - cost.inner.value) + counting.value;
+        steady.removed += self.on * cost.value * (1.0 - self.inner.value) + counting.value;
         Lowered { factor: self.on }.spread(cost, &mut steady.by_children);
         steady.by_children.add_counting(counting);
     }
@@ -255,7 +259,7 @@ impl Call {
     /// Takes off the parent what lies outside of the node's clock readings, and the calls that were off. Returns what of these passed while
     /// the parent may have been off as well.
     fn correct_parent(&self, node: &Node, cost: &ProbeCost, parent: &mut Term) -> f64 {
-        let inner = cost.inner;
+        let inner = self.inner;
         let counting = cost.counting(node);
         let outer = self.on * cost.value * (1.0 - inner.value);
         let moved = if self.on > 0.0 { self.whole - self.gross - self.off * cost.value * inner.value } else { 0.0 };

@@ -37,6 +37,12 @@ impl Figure {
         Self { value, low, high: (value - moved + spread.above()).max(value), mark }
     }
 
+    /// The same, marked where nothing else marks it and it is less than how far it may be off.
+    pub(crate) fn marked_if_wide(self) -> Self {
+        let is_wide = self.half_width() > self.value;
+        Self { mark: self.mark.or(is_wide.then_some(Mark::UncertaintyExceedsTime)), ..self }
+    }
+
     pub(crate) fn scaled(self, factor: f64) -> Self {
         Self { value: self.value * factor, low: self.low * factor, high: self.high * factor, mark: self.mark }
     }

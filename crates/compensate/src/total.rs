@@ -198,7 +198,7 @@ fn inclusive(sum: &Sum, term: &Term) -> Figure {
     if value < sum.children {
         return Figure::with_spread(sum.children, sum.moved, &spread, Some(Mark::ChildExceeds));
     }
-    Figure::with_spread(value, sum.moved + term.moved, &spread, term.mark.filter(|_| sum.children <= term.value.abs()))
+    Figure::with_spread(value, sum.moved + term.moved, &spread, term.mark.filter(|_| sum.children <= term.value.abs())).marked_if_wide()
 }
 
 /// A location with what it took, compensated. Its nodes are needed where it has no span.
@@ -215,13 +215,13 @@ pub(crate) fn location(
     let (measured_s, total, delay_s) = match span(profile, location) {
         Some(span) => {
             let measured = span.ticks() as f64;
-            let delay = delay_of_span(&span, overhead, mode);
+            let is_of_rank = profile.process_of(location).rank.is_some();
+            let delay = delay_of_span(&span, overhead, mode, is_of_rank);
             let reach = reach_of_wrappers(&clock, overhead.wrapper_calls, overhead.passed_calls);
             let (below, above) = doubt.of_delay(delay);
             let mut spread = Spread::default();
             // Delays that were sent along before a cost was known as it is now went astray by as much.
-            let sends = mode == Mode::Parallel && profile.process_of(location).rank.is_some();
-            let astray = if sends { overhead.late.abs() } else { 0.0 };
+            let astray = if mode == Mode::Parallel && is_of_rank { overhead.late.abs() } else { 0.0 };
             let crowded = if mode == Mode::Parallel { crowd.all() } else { 0.0 };
             let sites: f64 = overhead.sites.iter().map(|(_, sites)| clock.ticks(sites.high_s)).sum();
             spread.add_common(below + reach + astray + crowded + sites, above + reach + astray);
@@ -231,7 +231,7 @@ pub(crate) fn location(
                 more if more - spread.below() > measured || astray > 0.5 * value => Some(Mark::DelaysAstray),
                 _ => None,
             };
-            let total = Figure::with_spread(value, 0.0, &spread, mark).scaled(clock.seconds_per_tick);
+            let total = Figure::with_spread(value, 0.0, &spread, mark).marked_if_wide().scaled(clock.seconds_per_tick);
             (clock.seconds(measured), total, clock.seconds(delay))
         }
         None => {
@@ -264,10 +264,14 @@ pub(crate) fn span(profile: &Profile, location: &Location) -> Option<Span> {
     Some(Span { end, ..span })
 }
 
-/// How much of the span the measurement made, with the costs as they are known at the end.
-fn delay_of_span(span: &Span, overhead: &Overhead, mode: Mode) -> f64 {
+/// How much of the span the measurement made, with the costs as they are known at the end. That of a rank is a part of its life, of which the
+/// runtime knows what it had charged when it began and ended; that of others is all of it.
+fn delay_of_span(span: &Span, overhead: &Overhead, mode: Mode, is_of_rank: bool) -> f64 {
     let gained = overhead.gained;
-    let delay =
-        if span.closed { (span.end_delay - span.start_delay) as f64 + overhead.late } else { overhead.all() + gained - span.start_delay as f64 };
+    let delay = match is_of_rank {
+        true if span.closed => (span.end_delay - span.start_delay) as f64 + overhead.late,
+        true => overhead.all() + gained - span.start_delay as f64,
+        false => overhead.all() + gained,
+    };
     if mode == Mode::Local { delay - gained } else { delay }
 }

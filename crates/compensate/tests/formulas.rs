@@ -459,6 +459,52 @@ fn what_the_overhead_exceeds_is_marked_and_stays_negative() {
     }
 }
 
+/// program → main → f (100 000 calls) → leaf: main has far less time than lies outside of the readings of these calls.
+fn short_caller(is_recursive: bool) -> Profile {
+    let called = Node { folded: is_recursive, ..node(2, Some(1), 100_000, 10_000_000) };
+    let mut profile = profile_of(vec![node(0, None, 1, 100_000), node(1, Some(0), 1, 1_000), called, node(3, Some(2), 10, 2_000_000)]);
+    profile.processes[0].span = Some(Span { start: 0, end: 12_101_000, start_delay: 0, end_delay: 5_000_000, closed: true });
+    profile
+}
+
+#[test]
+fn what_a_region_lacks_is_taken_from_others_so_that_the_time_is_the_sum_of_all() {
+    for is_recursive in [false, true] {
+        let profile = short_caller(is_recursive);
+        let location = &compensate(&profile, Mode::Parallel).locations[0];
+        let [program, main, called, leaf] = &location.nodes[..] else { panic!("{:?}", location.nodes) };
+        near(location.total.value, 12_101_000.0 - 100_011.0 * PAIR);
+        near(program.inclusive.value, location.total.value);
+        near(location.nodes.iter().map(|node| node.exclusive.value).sum(), location.total.value);
+        assert_eq!((main.exclusive.value, main.exclusive.mark), (0.0, Some(Mark::OverheadHidesTime)));
+        for figure in [program, main, called, leaf].map(|node| node.inclusive) {
+            assert!(figure.low <= figure.value && figure.value <= figure.high, "{figure:?}");
+        }
+    }
+}
+
+#[test]
+fn what_lies_outside_of_the_readings_of_recursive_calls_may_be_their_own_time() {
+    let called = |is_recursive| compensate(&short_caller(is_recursive), Mode::Local).locations[0].nodes[2].exclusive;
+    near(called(true).value, 10_000_000.0 - 100_000.0 * PAIR + 1_000.0 - PAIR * (1.0 - INNER) - 10.0 * PAIR * (1.0 - INNER));
+    assert!(called(true).low < called(false).low);
+}
+
+#[test]
+fn a_time_that_may_be_nothing_or_far_more_is_marked_wherever_it_stands() {
+    let mut profile = short_caller(true);
+    profile.locations[0].nodes[2].exclusive = 2_400_000;
+    profile.locations[0].nodes[3].exclusive = 100_000;
+    profile.processes[0].span = Some(Span { end: 2_601_000, ..profile.processes[0].span.expect("it was set") });
+    // Less is left of it than was taken off, which may have been anything.
+    profile.locations[0].nodes[2].on_calls = 57_000;
+    let location = &compensate(&profile, Mode::Parallel).locations[0];
+    assert!(location.total.high > 2.0 * location.total.value, "{:?}", location.total);
+    for figure in [location.total, location.nodes[0].inclusive, location.nodes[1].inclusive] {
+        assert!(matches!(figure.mark, Some(Mark::OverheadHidesTime | Mark::UncertaintyExceedsTime)), "{figure:?}");
+    }
+}
+
 #[test]
 fn calls_that_carry_no_delay_may_have_waited_for_the_latest() {
     let below = |unknown: u64, overhead_ms: u64, mode: Mode| {
