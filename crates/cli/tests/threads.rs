@@ -117,6 +117,31 @@ fn members_of_a_team_wait_for_one_another() {
     }
 }
 
+/// The node of the region of this name of a thread, with its seconds.
+fn node_of<'a>(report: &'a Report, thread: u64, name: &str) -> &'a Value {
+    let is_named = |node: &Value| report.0["regions"][node["region"].as_u64().expect("an index") as usize]["name"] == name;
+    report.nodes().iter().find(|node| node["location"] == thread && is_named(node)).unwrap_or_else(|| panic!("{name} of thread {thread}"))
+}
+
+#[test]
+fn members_of_the_last_team_wait_to_the_end_for_what_the_first_thread_does_alone() {
+    for (compiler, how) in ["gcc", "clang"].into_iter().flat_map(|compiler| ["return", "exit", "pause"].map(|how| (compiler, how))) {
+        let place = Place::new();
+        let line = [compile(&place, "idle_team.c", compiler, &["-fopenmp"]), how.to_string()];
+        let measured = place.profile(&["--preset", "all"], &line);
+        assert_eq!(measured.status.code(), Some(0), "{compiler}, {how}: {}", text(&measured.stderr));
+        let report = place.report();
+        report.check();
+        let seconds = |node: &Value, field: &str| node[field]["measured_s"].as_f64().expect("seconds");
+        let (alone, waited) = (seconds(node_of(&report, 0, "alone"), "inclusive"), seconds(node_of(&report, 1, "program"), "wait"));
+        assert!(waited >= 0.99 * alone, "{compiler}, {how}: {waited} s of {alone} s");
+        let findings = report.0["whole"]["findings"].as_array().expect("a list");
+        let blames = |what: &str| what.contains("until thread 0 is done") && what.contains("in alone");
+        let is_told = findings.iter().any(|found| found["id"] == "F-wait-threads" && found["what"].as_str().is_some_and(blames));
+        assert!(is_told, "{compiler}, {how}: {findings:?}");
+    }
+}
+
 #[test]
 fn who_waits_for_a_lock_of_openmp_gains_what_its_holder_gained() {
     for (how, operation) in [("critical", "contended omp critical"), ("team lock", "contended omp_set_lock")] {

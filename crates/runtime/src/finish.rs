@@ -2,6 +2,7 @@
 
 use crate::clock;
 use crate::graph_file::{self, FilePlace};
+use crate::idle;
 use crate::live::LiveHeader;
 use crate::local::Local;
 use crate::process;
@@ -10,9 +11,11 @@ use crate::request;
 use crate::state::ThreadState;
 use crate::sys::{self, Descriptor, Errno};
 use crate::thread;
+use crate::wrapper;
 use core::ffi::CStr;
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering::{Relaxed, Release};
+use tare_delay::completion::Moment;
 use tare_format::graph::{DRAFT_ENDING, ProcessState, ThreadWords};
 
 /// Samples of the core clock at the end.
@@ -59,13 +62,15 @@ fn close(header: &LiveHeader) {
     header.state.store(ProcessState::Finished as u32, Release);
 }
 
-/// Notes where the other threads stand that end with the process: their open regions last until now. Their states are read
+/// Notes where the other threads stand that end with the process: their open regions last until now, and so do the waits of those that idle. Their states are read
 /// through the kernel, since one that has gone without being seen may have taken its state with it.
 fn note_others(header: &LiveHeader) {
     let Ok(memory) = sys::open(c"/proc/self/mem", libc::O_RDONLY, 0) else { return };
     let own = core::ptr::from_ref(ThreadState::current()).addr() as u64;
+    let end = Moment { at: process::now(), delay: wrapper::current_delay() };
     for index in 0..graph_file::locations() {
-        let Some(location) = graph_file::arena_of(index).map(|arena| arena.location()) else { continue };
+        let Some(arena) = graph_file::arena_of(index) else { continue };
+        let location = arena.location();
         let state = location.thread_state.load(Relaxed);
         let runs = location.state.load(Relaxed) == thread::RUNS && sys::is_thread(header.pid.load(Relaxed), location.tid.load(Relaxed));
         if runs {
@@ -74,6 +79,7 @@ fn note_others(header: &LiveHeader) {
         let mut words = [0; ThreadWords::SIZE];
         let is_read = runs && state != own && sys::read_at(memory, &mut words, state).is_ok_and(|read| read == words.len());
         if let Some(words) = ThreadWords::from_bytes(&words).filter(|_| is_read) {
+            idle::ends_with_process(index, arena, &words, end);
             location.last_event.store(words.last, Relaxed);
             location.last_frame.store(words.frame, Relaxed);
         }

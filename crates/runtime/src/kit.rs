@@ -9,6 +9,7 @@
 use crate::arena::Arena;
 use crate::edges::{EdgeTable, Edges};
 use crate::graph_file::{self, REGION_CAPACITY};
+use crate::idle::Idle;
 use crate::local::Local;
 use crate::state::ThreadState;
 use crate::sys;
@@ -53,6 +54,7 @@ pub(crate) struct Kit {
     /// Of how many nodes and peers of its location the tables knew when its last thread left.
     nodes: AtomicU32,
     peers: AtomicU32,
+    pub(crate) idle: Idle,
 }
 
 impl Kit {
@@ -155,6 +157,7 @@ impl Kit {
 
     /// Hands cache, tables and stack to the calling thread, whose slow paths run on it from the next one on.
     pub(crate) fn equip(&self, state: &ThreadState) {
+        self.idle.clear();
         state.slow_stack.store(self.slow_stack.load(Ordering::Relaxed), Ordering::Relaxed);
         state.cache.store(self.cache.load(Ordering::Relaxed), Ordering::Relaxed);
         state.edges.store(self.edges.load(Ordering::Relaxed), Ordering::Relaxed);

@@ -32,6 +32,7 @@ mod finish;
 mod fork;
 mod graph_file;
 mod hook;
+mod idle;
 mod images;
 mod inherit;
 mod kit;

@@ -3,6 +3,7 @@
 use crate::arena::Arena;
 use crate::duty;
 use crate::graph_file;
+use crate::idle;
 use crate::inherit::inherit;
 use crate::kit::Kit;
 use crate::live::add;
@@ -167,6 +168,7 @@ extern "C" fn at_end(state: *mut c_void) {
         return;
     }
     if let Some(local) = Local::of(own) {
+        idle::ends_with_thread(local);
         close_location(local);
         metrics::end(own);
         queued::leave(local);

@@ -19,6 +19,7 @@ use crate::calibration;
 use crate::clock;
 use crate::graph_file;
 use crate::hook::stack_pointer_here;
+use crate::idle;
 use crate::images;
 use crate::live::add;
 use crate::local::{Door, Local};
@@ -34,6 +35,7 @@ use crate::state::ThreadState;
 use crate::sys::SignalsBlocked;
 use crate::thread;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use tare_delay::completion::Moment;
 use tare_format::graph::COST_UNIT;
 use tare_format::ids::{RegionId, Ticks};
 
@@ -179,10 +181,17 @@ impl Thread {
         Ticks(ticks)
     }
 
-    /// From this moment on the thread waits, within what it has entered before.
+    /// From this moment on the thread waits, within what it has entered before, until it goes on, or ends, or its process does.
     #[inline]
-    pub fn comes_to_wait(self, at: Ticks) {
-        queued::call_begins(self.local, at.0);
+    pub fn comes_to_wait(self, since: Moment) {
+        queued::call_begins(self.local, since.at.0);
+        idle::begins(self.local, since);
+    }
+
+    /// The thread goes on, and counts itself what it has waited.
+    #[inline]
+    pub fn goes_on(self) {
+        idle::ends(self.local);
     }
 
     /// Delay of this thread so far in ticks: that with which it began, overhead of probes, the tool's own time, delays gained in waits.

@@ -46,6 +46,14 @@ pub(crate) fn awaits_team() -> bool {
     AWAITS.get()
 }
 
+/// The calling thread waits no longer.
+fn goes_on() {
+    AWAITS.set(false);
+    if let Some(thread) = known_thread() {
+        thread.goes_on();
+    }
+}
+
 impl Team {
     /// A team that is forked at this moment.
     pub(crate) const fn new(fork: Moment) -> Self {
@@ -55,7 +63,7 @@ impl Team {
     /// The calling thread begins its part: who has not forked the team was idle since it was done the last time. Returns where the thread was.
     pub(crate) fn enter(&self, is_own: bool) -> Place {
         let before = go_to(Place { team: self, phase: 0 });
-        AWAITS.set(false);
+        goes_on();
         if let Some(since) = DONE.take().filter(|_| !is_own) {
             waited_here(since, now(), &Arrivals::one(self.fork));
         }
@@ -68,7 +76,7 @@ impl Team {
         DONE.set(Some(here));
         AWAITS.set(true);
         if let Some(thread) = known_thread() {
-            thread.comes_to_wait(here.at);
+            thread.comes_to_wait(here);
         }
     }
 
@@ -86,7 +94,7 @@ pub(crate) fn go_to(place: Place) -> Place {
 /// Who has forked a team goes on, and has waited since its own part was done.
 pub(crate) fn joined(team: &Team, wait: Wait) {
     let end = now();
-    AWAITS.set(false);
+    goes_on();
     let since = DONE.take().unwrap_or_else(|| wait.begun());
     wait.end_since(since, end, team.awaited());
 }
@@ -130,7 +138,7 @@ impl AtBarrier {
     /// Leaves it.
     pub(crate) fn leave(self) {
         let end = now();
-        AWAITS.set(false);
+        goes_on();
         // SAFETY: as in `own_team`.
         let Some(team) = (unsafe { self.place.team.as_ref() }) else { return };
         let came = team.phases.came(self.place.phase);
