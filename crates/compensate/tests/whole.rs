@@ -157,6 +157,25 @@ fn members_of_a_team_that_wait_for_who_began_it_are_a_finding() {
     assert_eq!(cause.as_ref().map(|cause| (cause.region, cause.late.as_slice())), Some((RegionIndex(4), [0].as_slice())), "{cause:?}");
 }
 
+/// Members wait at their roots for the teams of whichever function.
+#[test]
+fn members_of_teams_of_several_functions_wait_for_what_the_first_thread_does_between_them() {
+    let mut profile = team_with(&[1.0, 1.0]);
+    let serial = RegionIndex(profile.regions.len());
+    profile.regions.push(Region { name: "serial".into(), ..profile.regions[1].clone() });
+    profile.regions.push(Region { name: "other".into(), ..profile.regions[1].clone() });
+    let node = |region, parent, exclusive| Node { region, parent: Some(parent), on_calls: 1, exclusive, ..Node::default() };
+    let first = &mut profile.locations[0].nodes;
+    first[1].exclusive = 0;
+    first.extend([node(serial, 0, 5_000_000_000), node(RegionIndex(serial.0 + 1), 0, 0), node(RegionIndex(2), 6, 0)]);
+    profile.locations[1].nodes[0].exchanged =
+        Some(Box::new(Exchanged { wait_ticks: 5_000_000_000, virtual_wait_ticks: 5_000_000_000, ..Exchanged::default() }));
+    let found = all_findings(&profile);
+    let FindingKind::Threads { threads, awaited, cause, .. } = &found[0].kind else { panic!("{found:?}") };
+    assert_eq!((*threads, awaited.as_slice(), found[0].caller), (2, [0].as_slice(), None));
+    assert_eq!(cause.as_ref().map(|cause| (cause.region, cause.late.as_slice())), Some((serial, [0].as_slice())), "{cause:?}");
+}
+
 #[test]
 fn threads_that_had_no_processor_may_be_late_by_that_alone() {
     let judged = |of: &[(f64, f64)], queued: &[f64]| {

@@ -132,8 +132,8 @@ impl Search<'_> {
         (most > 0.0 && late.len() * 2 <= self.peers.count).then_some(late)
     }
 
-    /// Calls `each` with location, number, path and compensated exclusive seconds of each node of a peer. Waits are those that have ended:
-    /// what a rank has been in since its last event, and perhaps did not come out of, made none of them.
+    /// Calls `each` with location, number, path and compensated exclusive seconds of each node of a peer, but for what members of teams wait where they
+    /// are. Waits are those that have ended: what a rank has been in since its last event, and perhaps did not come out of, made none of them.
     fn each_node(&self, mut each: impl FnMut(usize, u32, usize, f64)) {
         for (at, ((location, figures), paths)) in
             self.profile.locations.iter().zip(&self.compensated.locations).zip(&self.tree.of_location).enumerate()
@@ -142,7 +142,8 @@ impl Search<'_> {
             let open = open_region(self.profile, location);
             for (index, (figures, &path)) in figures.nodes.iter().zip(paths).enumerate() {
                 let since = open.filter(|(node, _)| *node == index).map_or(0.0, |(_, seconds)| seconds);
-                each(at, number, path as usize, figures.exclusive.value - since);
+                let idle = if self.kind(location.nodes[index].region).is_wrapped() { 0.0 } else { figures.wait_s };
+                each(at, number, path as usize, figures.exclusive.value - since.max(idle));
             }
         }
     }
