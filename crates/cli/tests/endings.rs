@@ -158,6 +158,24 @@ fn calls_that_were_open_at_the_end_are_in_the_figures() {
 }
 
 #[test]
+fn who_is_killed_in_finalize_was_cut_off_in_it() {
+    for mpi in BOTH {
+        let place = Place::new();
+        let program = mpi.compile("crates/cli/tests/programs/killed_in_finalize.c", place.path());
+        let output = place.profile(&["--preset", "all"], &mpi.line(2, &program));
+        let said = text(&output.stderr);
+        let named = said.lines().find(|line| line.trim_start().starts_with("Cut off")).unwrap_or_else(|| panic!("{}: {said}", mpi.name));
+        assert!(named.contains("rank 1") || named.contains("ranks 0"), "{}: {named}", mpi.name);
+        let report = place.report();
+        report.check();
+        let findings = report.0["whole"]["findings"].as_array().expect("findings");
+        let cut_off = findings.iter().find(|finding| finding["id"] == "F-cut-off").unwrap_or_else(|| panic!("{}: {findings:?}", mpi.name));
+        assert!(cut_off["at"].as_str().is_some_and(|at| at.starts_with("MPI_Finalize in main")), "{}: {cut_off}", mpi.name);
+        assert!(report.0["whole"]["classes"]["open_s"].as_f64() >= Some(0.4), "{}: {}", mpi.name, report.0["whole"]["classes"]);
+    }
+}
+
+#[test]
 fn a_job_that_is_stopped_with_its_launcher_counts_up_to_its_end() {
     for mpi in BOTH {
         let place = Place::new();

@@ -5,7 +5,7 @@ mod support;
 use support::{all_findings, ranks_with, two_phases};
 use tare_compensate::whole::{Among, CallTree, Certainty, Classes, Efficiency, FindingKind, OnProcess, exchanges, region_totals};
 use tare_compensate::{Figure, Mark, Mode, compensate};
-use tare_profile::{Exchanged, Messages, Node, Peer, ProcessIndex, Profile, Region, RegionIndex, RegionKind, Standing, State};
+use tare_profile::{Exchanged, Messages, Node, Peer, ProcessIndex, Profile, Region, RegionIndex, RegionKind, Span, Standing, State};
 
 #[test]
 fn a_balanced_program_has_no_finding() {
@@ -554,6 +554,23 @@ fn ranks_that_wait_for_the_last_one_to_end_mpi_are_a_finding() {
     assert_eq!((waiting.as_slice(), awaited.as_slice()), ([0, 1, 3].as_slice(), [2].as_slice()));
     assert_eq!(cause.as_ref().map(|cause| cause.region), Some(RegionIndex(1)));
     assert!((found[0].seconds.value - 1.5).abs() < 1e-6, "three of four ranks wait two seconds: {found:?}");
+}
+
+#[test]
+fn who_was_killed_before_it_came_out_of_finalize_was_cut_off_in_it() {
+    let mut profile = ranks_with(2, |rank| if rank == 0 { (1.0, 5.0, None) } else { (6.0, 0.0, None) });
+    profile.regions[2].name = "MPI_Finalize".into();
+    profile.processes[0].state = State::CutOff;
+    profile.processes[0].is_in_mpi = true;
+    profile.processes[0].span = Some(Span { start: 0, end: 1_000_000_000, start_delay: 0, end_delay: 0, closed: true });
+    let hung = &mut profile.locations[0];
+    hung.nodes[2].exchanged = None;
+    hung.standing = Some(Standing { node: Some(2), since: 5_000_000_000 });
+    assert!(profile.processes[0].is_open());
+    let found = all_findings(&profile);
+    assert_eq!(found.iter().map(|finding| &finding.kind).collect::<Vec<_>>(), [&FindingKind::CutOff { ranks: vec![0], longest: 5.0 }]);
+    let classes = Classes::of(&profile, &compensate(&profile, Mode::Parallel));
+    assert!((classes.open_s - 5.0).abs() < 1e-6 && classes.start_end_s.abs() < 1e-6, "{classes:?}");
 }
 
 #[test]

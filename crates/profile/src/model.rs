@@ -1,5 +1,6 @@
 //! The types of the model. Times are in ticks of the process they belong to; [`Clock`] turns them into seconds.
 
+use tare_format::description::RegionKind;
 use tare_format::graph::{BatchSums, DelayModel, MpiLibrary, Why};
 
 use crate::clock::{Clock, Span};
@@ -121,7 +122,16 @@ impl Profile {
         }
         profile.regions = regions.finish();
         profile.borrow_clocks();
+        profile.tell_who_is_in_mpi();
         Ok(profile)
+    }
+
+    fn tell_who_is_in_mpi(&mut self) {
+        for location in self.locations.iter().filter(|location| location.thread == 0) {
+            let open = location.standing.and_then(|standing| standing.node);
+            let mut path = std::iter::successors(open, |&node| location.nodes[node].parent);
+            self.processes[location.process.0].is_in_mpi = path.any(|node| self.region_of(&location.nodes[node]).kind == RegionKind::Mpi);
+        }
     }
 
     /// Whether it is known what all regions are: no description is missing.
@@ -237,6 +247,9 @@ pub struct Process {
     pub clock: Clock,
     /// Between `MPI_Init` and `MPI_Finalize`; outside of MPI, of the main program.
     pub span: Option<Span>,
+    /// Its main thread was in a call of MPI, or in what that called, when it was read or cut off: where its span has ended, it did not come out
+    /// of `MPI_Finalize`.
+    pub is_in_mpi: bool,
     /// Nanoseconds since 1970 at the start.
     pub start_ns: u64,
     /// Seconds between the start and the last sign of life.
@@ -327,7 +340,7 @@ impl Process {
     /// Whether it has neither ended nor come to the end of what is measured: it runs, or was cut off.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        matches!(self.state, State::Running | State::CutOff) && self.span.is_none_or(|span| !span.closed)
+        matches!(self.state, State::Running | State::CutOff) && (self.is_in_mpi || self.span.is_none_or(|span| !span.closed))
     }
 
     /// Whether calls of a region were not counted for some time, because it was off, or may not have been: where more was switched than

@@ -47,19 +47,20 @@ impl Classes {
             for (index, (node, figures)) in location.nodes.iter().zip(&figures.nodes).enumerate() {
                 let region = profile.region_of(node);
                 let exclusive = figures.exclusive.value;
+                let waiting = figures.wait_s.clamp(0.0, exclusive.max(0.0));
+                let open = open.filter(|(node, _)| *node == index).map_or(0.0, |(_, seconds)| seconds.clamp(0.0, (exclusive - waiting).max(0.0)));
                 match region.kind {
-                    RegionKind::Mpi if starts_or_ends_mpi(&region.name) => classes.start_end_s += exclusive,
+                    RegionKind::Mpi if starts_or_ends_mpi(&region.name) => {
+                        classes.open_s += open;
+                        classes.start_end_s += exclusive - open;
+                    }
                     RegionKind::Mpi => {
-                        let waiting = figures.wait_s.clamp(0.0, exclusive.max(0.0));
                         classes.waiting_s += waiting;
-                        let open =
-                            open.filter(|(node, _)| *node == index).map_or(0.0, |(_, seconds)| seconds.clamp(0.0, (exclusive - waiting).max(0.0)));
                         classes.open_s += open;
                         classes.messages_s += exclusive - waiting - open;
                     }
                     // Members of a team that another thread forks wait where they are.
                     _ => {
-                        let waiting = figures.wait_s.clamp(0.0, exclusive.max(0.0));
                         classes.waiting_s += waiting;
                         classes.useful_s += exclusive - waiting;
                     }

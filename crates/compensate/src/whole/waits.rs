@@ -168,7 +168,7 @@ pub(super) fn open_region(profile: &Profile, location: &Location) -> Option<(usi
     Some((standing.node?, profile.process_of(location).clock.seconds(standing.since as f64)))
 }
 
-/// Places of MPI operations, but for its start and end; those with the longest waits first.
+/// Places of MPI operations, of its start and end only calls that have not returned; those with the longest waits first.
 #[must_use]
 pub fn wait_places(profile: &Profile, compensated: &Compensated, tree: &CallTree) -> Vec<WaitPlace> {
     let mut places: HashMap<(RegionIndex, Option<RegionIndex>), Sums> = HashMap::new();
@@ -178,7 +178,8 @@ pub fn wait_places(profile: &Profile, compensated: &Compensated, tree: &CallTree
         let open = open_region(profile, location);
         for (index, ((node, figures), &path)) in location.nodes.iter().zip(&figures.nodes).zip(paths).enumerate() {
             let region = profile.region_of(node);
-            if region.kind != RegionKind::Mpi || starts_or_ends_mpi(&region.name) {
+            let is_open = process.is_open() && open.is_some_and(|(node, _)| node == index);
+            if region.kind != RegionKind::Mpi || (starts_or_ends_mpi(&region.name) && !is_open) {
                 continue;
             }
             let caller = tree.paths[path as usize].parent.map(|parent| tree.paths[parent].region);
@@ -190,7 +191,7 @@ pub fn wait_places(profile: &Profile, compensated: &Compensated, tree: &CallTree
             sums.working = sums.working.added(&figures.exclusive);
             if let Some((_, seconds)) = open.filter(|(node, _)| *node == index) {
                 sums.working = sums.working.added(&Figure::exact(-seconds));
-                if process.is_open() {
+                if is_open {
                     let calls = if process.state == State::CutOff { &mut sums.cut_off } else { &mut sums.open };
                     *calls.entry(rank).or_default() += seconds;
                 }

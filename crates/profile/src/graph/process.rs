@@ -45,6 +45,7 @@ pub(super) fn process(name: &str, header: &Header, damaged_records: u64) -> Proc
         exact: header.flags & 1 != 0,
         clock,
         span: span(header),
+        is_in_mpi: false,
         start_ns: header.start_ns,
         lifetime_s: header.last_ns.saturating_sub(header.start_ns) as f64 * 1e-9,
         hot_pair_cost: cost(header.hot_pair_cost),
