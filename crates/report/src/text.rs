@@ -6,7 +6,7 @@ use crate::budget::Spent;
 use crate::instrument;
 use crate::layout::{Align, Column, Glyphs, NO_BREAK, Page, Writer};
 use crate::metrics;
-use crate::number::{Column as Unit, change, count, exact_count, figure_and_time, more, plural, share, time_with_unit};
+use crate::number::{Column as Unit, count, exact_count, figure_and_time, more, plural, share, time_with_unit};
 use crate::run::{Results, Run};
 use crate::select::Decision;
 use crate::shell;
@@ -222,9 +222,7 @@ impl Text<'_> {
             Mode::Off => format!("{measured} measured{so_far}, not compensated"),
             mode => {
                 let how = if mode == Mode::Local { "compensated locally" } else { "compensated" };
-                let dilation = change(time.dilation, glyphs);
-                let dilation = dilation.trim_start_matches('+');
-                format!("{shown} {how}{so_far}, {beside} measured, dilation {dilation}")
+                format!("{shown} {how}{so_far}, {beside} measured, dilation {}", time.dilation_in_words(glyphs))
             }
         };
         writer.labelled("Time", &text);

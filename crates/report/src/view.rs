@@ -21,6 +21,7 @@ pub(crate) use shortage::without_processor;
 pub(crate) use trust::{Doubt, Trust, Undelayed, Unrecorded, clock_doubt};
 pub(crate) use waits::{WaitRow, column_of_ranks, for_whom, longest, wait_rows};
 
+use crate::figures;
 use crate::layout::{Glyphs, Page};
 use crate::number::{exact_count, time_with_unit};
 use crate::run::{Exit, Results, Run};
@@ -132,6 +133,12 @@ impl Time {
         })?;
         let dilation = if parallel > 0.0 { measured_s / parallel - 1.0 } else { 0.0 };
         Some(Self { shown: results.shown.locations[slowest].total, measured_s, dilation })
+    }
+
+    /// The dilation in words, or what is known of it.
+    pub(crate) fn dilation_in_words(&self, glyphs: &Glyphs) -> String {
+        let least = figures::least_dilation(self.measured_s, &self.shown, glyphs);
+        least.unwrap_or_else(|| figures::dilation_in_words(self.dilation, glyphs))
     }
 }
 

@@ -24,7 +24,7 @@ pub fn json(app: &App) -> String {
         lifetime_s: now.lifetime_s,
         dilation: now.longest.map(|(measured_s, left)| measured_s / left.value - 1.0),
         dilation_low: range.map(|(low, _)| low),
-        dilation_high: range.map(|(_, high)| high),
+        dilation_high: range.and_then(|(_, high)| high),
         probes_s: now.probes_s,
         events: now.events,
         events_per_s: rates.events(),

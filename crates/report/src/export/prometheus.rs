@@ -57,6 +57,7 @@ impl Families<'_> {
         let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
         let series = format!("{name}{labels}");
         let value = if self.are_counters { self.counters.at_least(&series, value) } else { value };
+        let value = if value == f64::INFINITY { "+Inf".to_string() } else { value.to_string() };
         let _ = writeln!(self.text, "{series} {value}");
     }
 }
@@ -80,8 +81,8 @@ pub(super) fn write(run: &Run, results: &Results<'_>, dialect: Dialect, counters
             let (low, high) = dilations(time.measured_s, &time.shown);
             all.begin("tare_run_dilation_low_ratio", "gauge", "The least that it may be.");
             all.sample("tare_run_dilation_low_ratio", &[], low);
-            all.begin("tare_run_dilation_high_ratio", "gauge", "The most that it may be.");
-            all.sample("tare_run_dilation_high_ratio", &[], high);
+            all.begin("tare_run_dilation_high_ratio", "gauge", "The most that it may be; without end where nothing may be left of the time.");
+            all.sample("tare_run_dilation_high_ratio", &[], high.unwrap_or(f64::INFINITY));
         }
     }
     if let Some(efficiency) = whole.efficiency {

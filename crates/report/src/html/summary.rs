@@ -8,7 +8,7 @@ use super::markup::{TABLE_END, escape, name, table, with_code};
 use super::parts::{GLYPHS, Parts};
 use super::ranks;
 use crate::layout::Page;
-use crate::number::{Column, change, exact_count, figure_and_time, more, share, time_with_unit};
+use crate::number::{Column, exact_count, figure_and_time, more, share, time_with_unit};
 use crate::text::{trust_words, what_times_are};
 use crate::view::{
     ClassRow, FindingText, LINES, Size, Time, Trust, class_rows, finding_texts, goes_on, knows_waiting, no_finding, nothing_measured,
@@ -61,7 +61,7 @@ fn measured(html: &mut String, parts: &Parts<'_>, time: &Time, trust: &Trust) {
             html,
             "<p class=\"lead\"><strong>{shown}</strong> {}{so_far}; measured {beside}, dilation {}</p>",
             if mode == Mode::Local { "compensated locally" } else { "compensated" },
-            change(time.dilation, GLYPHS).trim_start_matches('+')
+            time.dilation_in_words(GLYPHS)
         ),
     };
     let word = if trust.is_good() { "good" } else { "bad" };
