@@ -209,9 +209,16 @@ fn threads_that_wait_for_a_lock_are_a_finding_that_says_how_often() {
 #[test]
 fn of_a_program_in_which_nobody_waits_the_region_with_most_of_the_time_is_named() {
     let found = all_findings(&threads_with(&[(2.0, 0.0)], "omp barrier"));
-    let FindingKind::HotSpot { part, calls, per_call_s } = found[0].kind else { panic!("{found:?}") };
+    let FindingKind::HotSpot { part, calls, per_call_s, asleep_s: 0.0 } = found[0].kind else { panic!("{found:?}") };
     assert_eq!((found.len(), found[0].region, calls), (1, RegionIndex(1), 1));
     assert!((part - 1.0).abs() < 1e-6 && (per_call_s - 2.0).abs() < 1e-6);
+}
+
+#[test]
+fn time_that_may_be_sleep_makes_no_hot_spot() {
+    let mut profile = threads_with(&[(2.0, 0.0)], "omp barrier");
+    profile.locations[0].asleep_s = 1.3;
+    assert!(matches!(&all_findings(&profile)[..], [finding] if matches!(finding.kind, FindingKind::Asleep { .. })));
 }
 
 #[test]
@@ -223,7 +230,7 @@ fn a_program_that_sleeps_or_has_no_processor_is_told_so_beside_where_its_time_is
     let FindingKind::Asleep { ranks, longest_s, outside_s, in_files_s } = &asleep.kind else { panic!("{found:?}") };
     assert_eq!((ranks.as_slice(), *longest_s, *in_files_s, asleep.certainty), ([].as_slice(), 0.5, None, Certainty::Sure));
     assert!((outside_s - 2.0).abs() < 1e-6 && (asleep.seconds.value - 0.5).abs() < 1e-9, "{asleep:?}");
-    assert!(matches!(hot_spot.kind, FindingKind::HotSpot { .. }), "{found:?}");
+    assert!(matches!(hot_spot.kind, FindingKind::HotSpot { asleep_s: 0.5, .. }) && hot_spot.certainty == Certainty::Likely, "{found:?}");
     let FindingKind::NoProcessor { longest, .. } = &none.kind else { panic!("{found:?}") };
     assert!((longest.queued_s - 0.3).abs() < 1e-9 && (none.seconds.value - 0.3).abs() < 1e-9, "{none:?}");
     (profile.locations[0].asleep_s, profile.locations[0].queued_s) = (0.09, Some(0.0));

@@ -184,9 +184,6 @@ impl Text<'_> {
     }
 
     fn findings(&self, writer: &mut Writer<'_>, whole: &Whole, findings: &[FindingText]) {
-        if findings.is_empty() && Size::of(self.results).ranks < 2 {
-            return;
-        }
         writer.blank();
         if findings.is_empty() {
             let why = no_finding(self.run, self.results, whole, writer.page(), writer.glyphs());

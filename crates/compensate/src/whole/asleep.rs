@@ -3,7 +3,9 @@
 //!
 //! What could be won is bounded by each rank: without its sleep it would have been done earlier by that, and by what it waited for others that slept.
 
-use tare_profile::{Location, Profile, RegionKind};
+use std::collections::HashMap;
+
+use tare_profile::{Location, Profile, RegionIndex, RegionKind};
 
 use crate::Compensated;
 use crate::whole::finding::{Certainty, Finding, FindingKind, figure};
@@ -44,6 +46,19 @@ pub(super) fn finding(profile: &Profile, compensated: &Compensated, ranks: &Peer
     let kind = FindingKind::Asleep { ranks: named, longest_s: longest.asleep_s, outside_s: longest.outside_s, in_files_s: longest.in_files_s };
     let region = profile.locations[longest.location].nodes.first()?.region;
     Some(Finding { kind, region, caller: None, seconds, certainty, queued_s: None })
+}
+
+/// For how many seconds threads can have slept in each region, in the order of the profile.
+pub(super) fn most_by_region(profile: &Profile, compensated: &Compensated) -> Vec<f64> {
+    let mut most = vec![0.0; profile.regions.len()];
+    for (location, figures) in profile.locations.iter().zip(&compensated.locations).filter(|(location, _)| location.asleep_s > 0.0) {
+        let mut spent: HashMap<RegionIndex, f64> = HashMap::new();
+        for (node, figures) in location.nodes.iter().zip(&figures.nodes) {
+            *spent.entry(node.region).or_default() += figures.exclusive.value;
+        }
+        spent.into_iter().for_each(|(region, seconds)| most[region.0] += seconds.clamp(0.0, location.asleep_s));
+    }
+    most
 }
 
 impl Sleep {

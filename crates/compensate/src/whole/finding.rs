@@ -156,6 +156,8 @@ pub enum FindingKind {
         calls: u64,
         /// Its seconds a call, exclusive.
         per_call_s: f64,
+        /// Seconds of it in which threads may have slept.
+        asleep_s: f64,
     },
     /// Messages themselves take time, besides waiting.
     Messages {
@@ -229,18 +231,20 @@ pub fn findings(profile: &Profile, compensated: &Compensated, tree: &CallTree, p
 }
 
 /// Of a program without ranks the region that takes most of the time of all threads, if that is a good part of it: nothing waits for anything else
-/// of it that could be blamed.
+/// of it that could be blamed. Who sleeps does no work, and where a thread slept is not known: all of it may have been there.
 fn hot_spot(profile: &Profile, compensated: &Compensated, tree: &CallTree) -> Option<Finding> {
     let is_work = |region: RegionIndex| matches!(profile.regions[region.0].kind, RegionKind::Function | RegionKind::Loop | RegionKind::User);
     let totals = region_totals(profile, compensated, tree);
     let time: f64 = totals.iter().map(|total| total.exclusive.value.max(0.0)).sum();
-    let first = |one: &&RegionTotal, other: &&RegionTotal| one.exclusive.value.total_cmp(&other.exclusive.value);
+    let asleep = asleep::most_by_region(profile, compensated);
+    let awake = |total: &RegionTotal| total.exclusive.value - asleep[total.region.0];
+    let first = |one: &&RegionTotal, other: &&RegionTotal| awake(one).total_cmp(&awake(other));
     let hottest = totals.iter().filter(|total| is_work(total.region)).max_by(first)?;
-    let seconds = hottest.exclusive;
-    let certainty =
-        Certainty::of(seconds.value, seconds.value - seconds.low).filter(|_| seconds.mark.is_none() && seconds.value >= HOT_PART * time)?;
+    let (seconds, asleep_s) = (hottest.exclusive, asleep[hottest.region.0]);
+    let certainty = Certainty::of(seconds.value, seconds.value - seconds.low + asleep_s)
+        .filter(|_| seconds.mark.is_none() && seconds.value >= HOT_PART * time)?;
     let per_call_s = seconds.value / hottest.calls.max(1) as f64;
-    let kind = FindingKind::HotSpot { part: seconds.value / time, calls: hottest.calls, per_call_s };
+    let kind = FindingKind::HotSpot { part: seconds.value / time, calls: hottest.calls, per_call_s, asleep_s };
     let threads = profile.locations.len().max(1) as f64;
     Some(Finding { kind, region: hottest.region, caller: None, seconds: seconds.divided(threads), certainty, queued_s: None })
 }

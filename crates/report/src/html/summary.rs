@@ -114,9 +114,6 @@ fn classes(html: &mut String, rows: &[ClassRow]) {
 }
 
 fn findings(html: &mut String, parts: &Parts<'_>, findings: &[FindingText]) {
-    if findings.is_empty() && Size::of(parts.results).ranks < 2 {
-        return;
-    }
     html.push_str("<h3>Findings</h3>");
     if findings.is_empty() {
         let _ = write!(html, "<p>None: {}.</p>", escape(&no_finding(parts.run, parts.results, parts.whole, &Page::default(), GLYPHS)));

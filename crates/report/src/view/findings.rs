@@ -145,7 +145,7 @@ impl Words<'_> {
                 self.threads(self.name(finding.region), *threads, *processes, awaited, cause.as_ref())
             }
             FindingKind::Lock { threads, processes, waits, each_s } => self.lock(self.name(finding.region), *threads, *processes, (*waits, *each_s)),
-            FindingKind::HotSpot { part, calls, per_call_s } => self.hot_spot(finding.region, *part, *calls, *per_call_s),
+            FindingKind::HotSpot { part, calls, per_call_s, asleep_s } => self.hot_spot(finding.region, (*part, *asleep_s), *calls, *per_call_s),
             FindingKind::Messages { calls, messages, bytes } => self.messages(self.name(finding.region), *calls, *messages, *bytes),
         };
         let what = match finding.queued_s {
@@ -336,6 +336,10 @@ pub(crate) fn no_finding(run: &Run, results: &Results<'_>, whole: &Whole, page: 
     }
     if !profile.is_described() {
         return "where ranks waited is not known, as descriptions of regions are missing, damaged or not to be opened".to_string();
+    }
+    if Size::of(results).ranks < 2 {
+        return "no waiting that is known to cost a noteworthy part of the time, and no function or loop that is known to take a good part of it"
+            .to_string();
     }
     let words = Words { profile, run, page: Some(page), glyphs };
     let (ranks, time) = (Size::of(results).ranks.max(1) as f64, Time::of(results).map_or(0.0, |time| time.shown.value));

@@ -124,11 +124,19 @@ impl Words<'_> {
         ("F-wait-lock", format!("{who} until another thread lets go of the lock, {times}"), Some(attempt.to_string()))
     }
 
-    pub(super) fn hot_spot(&self, region: RegionIndex, part: f64, calls: u64, per_call_s: f64) -> (&'static str, String, Option<String>) {
+    pub(super) fn hot_spot(
+        &self,
+        region: RegionIndex,
+        (part, asleep_s): (f64, f64),
+        calls: u64,
+        per_call_s: f64,
+    ) -> (&'static str, String, Option<String>) {
         let each = if calls == 1 { String::new() } else { format!(" of {} each", time_with_unit(per_call_s, self.glyphs)) };
         let calls = format!("{} {}", count(calls, self.glyphs), if calls == 1 { "call" } else { "calls" });
         let whose = if self.profile.locations.len() == 1 { "" } else { " of all threads" };
-        let what = format!("{} of the time{whose} is spent in it itself, in {calls}{each}", share(part, self.glyphs));
+        let asleep =
+            if asleep_s > 0.0 { format!(", of which it may have slept for {}", time_with_unit(asleep_s, self.glyphs)) } else { String::new() };
+        let what = format!("{} of the time{whose} is spent in it itself, in {calls}{each}{asleep}", share(part, self.glyphs));
         let attempt = match self.profile.regions[region.0].kind {
             _ if per_call_s < SHORT_CALL_S => "fewer calls that do more each, or a function that is inlined",
             RegionKind::Function if !self.has_loops() => "`tare profile --levels functions,loops` tells which of its loops it is",
