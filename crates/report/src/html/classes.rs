@@ -70,7 +70,7 @@ fn bars(html: &mut String, parts: &Parts<'_>, rows: &[ClassRow], of_processes: &
     let words: Vec<&str> = rows.iter().map(|row| row.name).collect();
     let _ = write!(
         html,
-        "<figure class=\"dumbbells\"><div tabindex=\"0\" role=\"group\" aria-label=\"Classes of each rank\"><svg viewBox=\"0 0 {WIDTH} {}\" role=\"img\" aria-label=\"A bar for each rank: {}; the table below has the figures\">",
+        "<figure class=\"dumbbells bars\"><div tabindex=\"0\" role=\"group\" aria-label=\"Classes of each rank\"><svg viewBox=\"0 0 {WIDTH} {}\" role=\"img\" aria-label=\"A bar for each rank: {}; the table below has the figures\">",
         ROW * bars.len() as f64 + 4.0,
         escape(&words.join(", "))
     );

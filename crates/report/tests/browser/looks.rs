@@ -200,6 +200,12 @@ fn a_narrow_window_shows_times_beside_the_names_and_is_as_wide_as_its_page() {
         ),
         ""
     );
+    let last =
+        |shapes: &str| format!("Math.max(0, ...[...document.querySelectorAll('{shapes}')].map((shape) => shape.getBoundingClientRect().right))");
+    for shapes in ["#trust circle", "#classes .dumbbells rect"] {
+        let right = browser.number(&last(shapes));
+        assert!(right > 100.0 && right <= 390.0, "{shapes} reach to {right}");
+    }
     browser.picture("narrow-summary");
     is_quiet(&browser);
 }
