@@ -126,6 +126,12 @@ impl Profile {
         Ok(profile)
     }
 
+    /// Whether threads took the places of others: how many there were at once is then known as no more than there are locations.
+    #[must_use]
+    pub fn has_threads_in_turn(&self) -> bool {
+        self.locations.iter().any(|location| location.threads() > 1)
+    }
+
     fn tell_who_is_in_mpi(&mut self) {
         for location in self.locations.iter().filter(|location| location.thread == 0) {
             let open = location.standing.and_then(|standing| standing.node);
@@ -445,6 +451,12 @@ pub struct Metric {
 }
 
 impl Location {
+    /// How many threads it is of: one that begins where another one has ended takes that one's place, and each enters the root once.
+    #[must_use]
+    pub fn threads(&self) -> u64 {
+        if self.thread == 0 { 1 } else { self.nodes.first().map_or(1, |root| root.on_calls.max(1)) }
+    }
+
     /// Whether a node has the calls of its region on all paths beyond the limit of call paths: who made them, and what they called, nobody knows.
     #[must_use]
     pub fn is_beyond_limit(&self, node: &Node) -> bool {

@@ -420,7 +420,13 @@ pub(crate) fn processes_and_threads(size: &Size, glyphs: &Glyphs) -> String {
         0 => plural(size.processes, "process", "processes", glyphs),
         ranks => plural(ranks, "rank", "ranks", glyphs),
     };
-    format!("{processes} {} {}", glyphs.times, plural(size.threads, "thread", "threads", glyphs))
+    let threads = match usize::try_from(size.begun) {
+        Ok(begun) if begun > size.threads => {
+            format!("{} threads, at most {} at once", exact_count(size.begun, glyphs), exact_count(size.threads as u64, glyphs))
+        }
+        _ => plural(size.threads, "thread", "threads", glyphs),
+    };
+    format!("{processes} {} {threads}", glyphs.times)
 }
 
 /// Whether the figures can be believed, in one sentence.
@@ -471,9 +477,10 @@ fn sentence(doubt: &Doubt, glyphs: &Glyphs) -> String {
         }
         Doubt::Unmeasured(children) => some(*children, "forked process could write nothing", "forked processes could write nothing"),
         Doubt::Wide(part) => format!("the time is uncertain by {}", share(*part, glyphs)),
-        Doubt::Crowded(part, threads, processors) => {
+        Doubt::Crowded(part, threads, processors, is_at_most) => {
+            let at_most = if *is_at_most { "at most " } else { "" };
             let processors = some(u64::from(*processors), "processor", "processors");
-            format!("the time is uncertain by {}, as {threads} threads share {processors}", share(*part, glyphs))
+            format!("the time is uncertain by {}, as {at_most}{threads} threads share {processors}", share(*part, glyphs))
         }
         Doubt::Queued(part, queued) => {
             let (part, queued) = (share(*part, glyphs), share(*queued, glyphs));
@@ -563,5 +570,18 @@ fn fewer_functions(run: &Run) -> Option<&'static str> {
         (true, true) => None,
         (true, false) | (false, true) => Some("--preset mpi-path+cc3"),
         (false, false) => Some("--preset cc3 or --preset mpi-path"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_that_take_the_places_of_others_are_counted_and_how_many_there_were_at_once_is_a_bound() {
+        let glyphs = &Glyphs::ASCII;
+        let one = Size { ranks: 0, processes: 1, threads: 67, begun: 67, hosts: 1 };
+        assert_eq!(processes_and_threads(&one, glyphs), "1 process x 67 threads");
+        assert_eq!(processes_and_threads(&Size { begun: 1001, ..one }, glyphs), "1 process x 1001 threads, at most 67 at once");
     }
 }

@@ -69,19 +69,26 @@ impl Whole {
 pub(crate) struct Size {
     pub(crate) ranks: usize,
     pub(crate) processes: usize,
-    /// The largest number of threads in one process.
+    /// The largest number of threads in one process; no more than so many of it were there at once.
     pub(crate) threads: usize,
+    /// The largest number of threads that began in one process.
+    pub(crate) begun: u64,
     pub(crate) hosts: usize,
 }
 
 impl Size {
     pub(crate) fn of(results: &Results<'_>) -> Self {
         let profile = results.profile;
-        let mut threads = vec![0; profile.processes.len()];
-        profile.locations.iter().for_each(|location| threads[location.process.0] += 1);
+        let mut threads = vec![(0, 0); profile.processes.len()];
+        for location in &profile.locations {
+            let (at_once, begun) = &mut threads[location.process.0];
+            (*at_once, *begun) = (*at_once + 1, *begun + location.threads());
+        }
         let hosts: BTreeSet<&str> = profile.processes.iter().map(|process| process.host.as_str()).collect();
         let ranks: BTreeSet<u32> = profile.processes.iter().filter_map(|process| process.rank).collect();
-        Self { ranks: ranks.len(), processes: profile.processes.len(), threads: threads.into_iter().max().unwrap_or(0), hosts: hosts.len() }
+        let most = threads.iter().map(|(at_once, _)| *at_once).max().unwrap_or(0);
+        let begun = threads.iter().map(|(_, begun)| *begun).max().unwrap_or(0);
+        Self { ranks: ranks.len(), processes: profile.processes.len(), threads: most, begun, hosts: hosts.len() }
     }
 }
 

@@ -133,11 +133,7 @@ impl Words<'_> {
             FindingKind::Open { ranks, longest } => self.open(ranks, *longest),
             FindingKind::NoProcessor { ranks, longest, sharing, explains } => {
                 let what = self.no_processor(ranks, longest, *explains);
-                let (sharing, attempt) = match sharing.filter(|(threads, processors)| *threads > *processors as usize) {
-                    Some((threads, 1)) => (format!("; {threads} threads share a processor"), "as many processors as threads"),
-                    Some((threads, processors)) => (format!("; {threads} threads share {processors} processors"), "as many processors as threads"),
-                    None => (String::new(), "processors that no other program uses"),
-                };
+                let (sharing, attempt) = self.sharing(*sharing);
                 ("F-no-processor", format!("{what}{sharing}"), Some(attempt.to_string()))
             }
             FindingKind::Asleep { ranks, longest_s, outside_s, in_files_s } => self.asleep(ranks, (*longest_s, *outside_s), *in_files_s),
@@ -465,6 +461,18 @@ mod tests {
         let found = in_words(late, Certainty::Possible, &run);
         assert_eq!((found.id, found.certainty.as_str(), found.amount), ("F-wait-late-sender", "Possible", Amount::Told));
         assert_eq!(found.attempt.as_deref(), Some("a run in which each rank has a processor to itself"));
+    }
+
+    #[test]
+    fn of_threads_that_took_the_places_of_others_it_is_known_how_many_share_processors_at_most() {
+        let what = |on_calls: u64| {
+            let root = tare_profile::Node { on_calls, ..tare_profile::Node::default() };
+            let thread = tare_profile::Location { thread: 1, nodes: vec![root], ..tare_profile::Location::default() };
+            let profile = Profile { locations: vec![thread], ..Profile::default() };
+            let words = Words { profile: &profile, run: &Run::default(), page: None, glyphs: &Glyphs::ASCII };
+            words.sharing(Some((3, 2))).0
+        };
+        assert_eq!((what(1).as_str(), what(20).as_str()), ("; 3 threads share 2 processors", "; at most 3 threads share 2 processors"));
     }
 
     #[test]

@@ -98,8 +98,9 @@ pub(crate) enum Doubt {
     Unmeasured(u64),
     /// The compensated time is uncertain by this part of itself.
     Wide(f64),
-    /// The same, where more threads than processors queued for each other: threads and processors of the first such node.
-    Crowded(f64, usize, u32),
+    /// The same, where more threads than processors queued for each other: threads and processors of the first such node, and whether these are
+    /// only the most that there may have been at once.
+    Crowded(f64, usize, u32, bool),
     /// The same, where a process could run and had no processor for that other part of its time.
     Queued(f64, f64),
     /// The compensated time bears this mark.
@@ -254,7 +255,7 @@ fn certainty(results: &Results<'_>, time: &Time, is_of_wrappers: bool) -> Option
     Some(match crowded(results.profile) {
         None if is_queue => Doubt::Queued(width, queued),
         _ if part < 0.9 => Doubt::Prior(part),
-        Some((threads, processors)) => Doubt::Crowded(width, threads, processors),
+        Some((threads, processors)) => Doubt::Crowded(width, threads, processors, results.profile.has_threads_in_turn()),
         None => Doubt::Wide(width),
     })
 }

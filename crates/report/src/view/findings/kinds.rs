@@ -44,6 +44,16 @@ impl Words<'_> {
         format!("{who} {}{in_mpi}{explains}", had_none(longest, self.profile, outside, up_to, self.glyphs))
     }
 
+    /// How many threads share how many processors, where these are fewer, and what to try where ranks had none.
+    pub(super) fn sharing(&self, sharing: Option<(usize, u32)>) -> (String, &'static str) {
+        let Some((threads, processors)) = sharing.filter(|(threads, processors)| *threads > *processors as usize) else {
+            return (String::new(), "processors that no other program uses");
+        };
+        let at_most = if self.profile.has_threads_in_turn() { "at most " } else { "" };
+        let processors = if processors == 1 { "a processor".to_string() } else { format!("{processors} processors") };
+        (format!("; {at_most}{threads} threads share {processors}"), "as many processors as threads")
+    }
+
     /// These ranks, or the program where there are none, and where what is said of them holds.
     fn of_ranks(&self, ranks: &[u32]) -> (String, &'static str) {
         match self.profile.has_ranks() {
