@@ -55,10 +55,11 @@ pub(super) fn wait_place(profile: &Profile, compensated: &Compensated, tree: &Ca
 impl Last {
     fn of(profile: &Profile, compensated: &Compensated, tree: &CallTree, at: usize) -> Option<Self> {
         let (location, figures) = (&profile.locations[at], &compensated.locations[at]);
+        let process = Some(profile.process_of(location)).filter(|process| !process.is_open())?;
         let node = location.nodes.iter().position(|node| &*profile.region_of(node).name == OPERATION && node.calls() > 0)?;
         let path = tree.of_location[at][node] as usize;
         Some(Self {
-            rank: profile.process_of(location).rank?,
+            rank: process.rank?,
             operation: location.nodes[node].region,
             caller: tree.paths[path].parent.map(|parent| tree.paths[parent].region),
             in_it: figures.nodes[node].exclusive.value,
