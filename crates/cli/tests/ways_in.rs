@@ -20,10 +20,15 @@ fn build(place: &Place, line: &str) {
 
 /// Runs a command line plain and measured; both end well and print the same. Returns the calls of each path: names with ` > `.
 fn paths(place: &Place, line: &str) -> Vec<BTreeMap<String, u64>> {
+    paths_by(place, &["run"], line)
+}
+
+/// The same, measured by this verb with its options.
+fn paths_by(place: &Place, verb: &[&str], line: &str) -> Vec<BTreeMap<String, u64>> {
     let words: Vec<String> = line.split_whitespace().map(String::from).collect();
     let plain = place.plain(&words);
     assert!(plain.status.success(), "{line}: {}", text(&plain.stderr));
-    let measured = place.tare().args(["run", "-o", "run", "--"]).args(&words).output().expect("tare");
+    let measured = place.tare().args(verb).args(["-o", "run", "--"]).args(&words).output().expect("tare");
     assert_eq!(measured.status.code(), Some(0), "{line}: {}", text(&measured.stderr));
     assert_eq!(text(&measured.stdout), text(&plain.stdout), "{line}");
     let report = place.report();
@@ -229,6 +234,16 @@ fn the_example_in_rust_gives_its_graph() {
     compile(&format!("--edition 2024 -O --crate-type rlib --crate-name tare_api {API}/src/lib.rs"));
     compile("--edition 2024 -O --extern tare_api=libtare_api.rlib example.rs");
     check_example(&paths(&place, "./example")[0], "rust");
+}
+
+#[test]
+fn a_region_that_a_function_ends_last_is_where_it_belongs_beside_probes() {
+    for level in ["-O0", "-O2"] {
+        let place = Place::new();
+        build(&place, &format!("gcc {level} -g -I{API}/include -o own {PROGRAMS}/own_tail.c -ldl"));
+        let threads = paths_by(&place, &["profile", "--preset", "all"], "./own");
+        assert_eq!(threads[0].get("main > compute > kernel"), Some(&20), "{level}: {threads:#?}");
+    }
 }
 
 #[test]

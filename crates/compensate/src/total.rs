@@ -151,8 +151,9 @@ pub(crate) fn nodes(location: &Location, terms: &[Term], mode: Mode, seconds_per
             measured_exclusive_s: node.exclusive as f64 * seconds_per_tick,
             inclusive: Figure { mark: beyond.or(inclusive.mark), ..inclusive },
             exclusive: Figure::with_spread(term.value, term.moved, &term.spread(), term.mark).scaled(seconds_per_tick),
-            measured_wait_s: exchanged.wait_ticks as f64 * seconds_per_tick,
-            wait_s: wait as f64 * seconds_per_tick,
+            // A thread that is given a task while it waits does not wait meanwhile.
+            measured_wait_s: (exchanged.wait_ticks as f64).min(node.exclusive.max(0) as f64) * seconds_per_tick,
+            wait_s: (wait as f64).min(term.value.max(0.0)) * seconds_per_tick,
         }
     };
     location.nodes.iter().enumerate().map(node).collect()

@@ -27,6 +27,7 @@ pub use classes::{Classes, Efficiency};
 pub use finding::{Certainty, Finding, FindingKind, LEAST_PART, findings, last_to_arrive};
 pub use regions::{Among, OnProcess, RegionTotal, Spread as RegionSpread, region_totals};
 pub use shortage::{Shortage, shortages};
+pub use teams::{ThreadPlace, thread_places};
 pub use tree::{CallPath, CallTree};
 pub use waits::{Exchange, WaitPlace, exchanges, exchanges_by_region, wait_places};
 

@@ -138,6 +138,16 @@ fn the_last_of_a_team_is_told_by_what_it_does_longer_than_who_waits_for_it() {
 
 /// Who has begun the team comes last: the others wait where they are, at their roots.
 #[test]
+fn teams_within_others_are_taken_to_be_of_two_threads() {
+    let mut profile = threads_with(&[(1.0, 1.0), (2.0, 0.0), (1.0, 1.0), (2.0, 0.0)], "omp parallel");
+    let won =
+        |profile: &Profile| all_findings(profile).iter().find(|one| matches!(one.kind, FindingKind::Threads { .. })).map(|one| one.seconds.value);
+    assert!((won(&profile).expect("a finding") - 1.0).abs() < 1e-6, "the third thread begins a team of its own: two seconds of two threads");
+    profile.locations[1..].iter_mut().for_each(|location| location.nodes.truncate(2));
+    assert!((won(&profile).expect("a finding") - 0.25).abs() < 1e-6, "the first thread alone waits for a second, of four");
+}
+
+#[test]
 fn members_of_a_team_that_wait_for_who_began_it_are_a_finding() {
     let mut profile = team_with(&[3.0, 1.0, 2.0]);
     // There is nothing that it does alone.

@@ -18,6 +18,7 @@ mod of_ranks;
 mod parts;
 mod ranks;
 mod summary;
+mod thread_waits;
 mod tree;
 
 use base64::Engine;

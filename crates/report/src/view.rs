@@ -9,7 +9,9 @@ mod waits;
 
 use std::collections::BTreeSet;
 
-use tare_compensate::whole::{CallTree, Classes, Efficiency, Finding, RegionTotal, WaitPlace, findings, region_totals, wait_places};
+use tare_compensate::whole::{
+    CallTree, Classes, Efficiency, Finding, RegionTotal, ThreadPlace, WaitPlace, findings, region_totals, thread_places, wait_places,
+};
 use tare_compensate::{Figure, Mark};
 use tare_profile::{Location, Process, Profile, RegionIndex, RegionKind, State};
 
@@ -37,6 +39,7 @@ pub(crate) struct Whole {
     /// Exclusive seconds by region, compensated locally.
     pub(crate) local_s: Vec<f64>,
     pub(crate) places: Vec<WaitPlace>,
+    pub(crate) thread_places: Vec<ThreadPlace>,
     pub(crate) findings: Vec<Finding>,
     pub(crate) efficiency: Option<Efficiency>,
     pub(crate) classes: Classes,
@@ -54,6 +57,7 @@ impl Whole {
         let places = wait_places(profile, &results.shown, &tree);
         Self {
             findings: findings(profile, &results.shown, &tree, &places),
+            thread_places: thread_places(profile, &results.shown, &tree),
             efficiency: Efficiency::of(profile, &results.shown),
             classes: Classes::of(profile, &results.shown),
             tree,

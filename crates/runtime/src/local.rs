@@ -359,6 +359,9 @@ impl Local {
             || may_miss_its_other_half(node.region.load(Relaxed));
         if !is_expected {
             add(&self.arena.location().skipped_frames, 1);
+            if node.flags.load(Relaxed) & NODE_USER != 0 {
+                self.state.skipped_at.store(ticks, Relaxed);
+            }
         }
         self.close(ticks);
         self.state.lost_open.store(0, Relaxed);

@@ -52,6 +52,7 @@ pub(crate) extern "C" fn slow_path(state: &'static ThreadState, region: u32, sp:
     let ticks = if fork::notice() { fenced() } else { ticks };
     if let Some(local) = Local::of(state) {
         count_way_out(local);
+        state.skipped_at.store(0, Relaxed);
     }
     let answer = match kind & KINDS {
         EXIT => exit(state, place, ticks),

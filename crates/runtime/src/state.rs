@@ -84,6 +84,8 @@ pub(crate) struct ThreadState {
     /// How many times what lets one pass is done for it; and whether that is being done once more.
     pub(crate) asked_times: AtomicU32,
     pub(crate) asked_again: AtomicU32,
+    /// When the last slow path closed a region of the program's own, whose end had not come; 0 where it closed none.
+    pub(crate) skipped_at: AtomicU64,
     /// The stack pointer of the outermost wrapped call.
     pub(crate) outermost: AtomicU64,
     /// What the overhead was when the batch under way began.

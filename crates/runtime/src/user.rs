@@ -5,7 +5,7 @@
 
 use crate::hook;
 use crate::live::add;
-use crate::local::{Door, WRAPPED, may_miss_its_other_half, stack_pointer};
+use crate::local::{Door, Local, WRAPPED, may_miss_its_other_half, stack_pointer};
 use crate::names::{self, Name};
 use crate::pause;
 use crate::process::now;
@@ -169,6 +169,7 @@ pub(crate) fn begin(region: u32, more_flags: u8, sp: u64) {
 pub(crate) fn end(region: u32, sp: u64) {
     let Some(local) = hook::thread_here(sp) else { return };
     let ticks = now().0;
+    let is_behind_skipped = is_behind_skipped(local);
     let top = local.arena.frame_index(local.state.frame());
     let node = |index: u64| local.arena.node_of(local.arena.frame(index));
     if top > 0 && node(top).region.load(Relaxed) == region {
@@ -186,8 +187,16 @@ pub(crate) fn end(region: u32, sp: u64) {
         }
         // It ended with the function in which it began, never began, or began while it was off.
         None if may_miss_its_other_half(region) => {}
+        // A function that ends a region last jumps there, behind its own end: both are where they belong.
+        None if is_behind_skipped => _ = local.arena.location().skipped_frames.fetch_sub(1, Relaxed),
         None => add(&local.arena.location().unmatched_exits, 1),
     }
+}
+
+/// Whether nothing has come since a function ended in which a region was open.
+fn is_behind_skipped(local: Local) -> bool {
+    let state = local.state;
+    state.skipped_at.load(Relaxed) != 0 && state.last.load(Relaxed) == state.counted.load(Relaxed)
 }
 
 /// What `MPI_Pcontrol` asks for: 0 that nothing is recorded, 1 that it is again, other numbers a phase of that number, which

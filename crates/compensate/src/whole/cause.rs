@@ -13,6 +13,7 @@ use tare_profile::{Profile, RegionIndex, RegionKind};
 
 use crate::Compensated;
 use crate::whole::peers::Peers;
+use crate::whole::starts_or_ends_mpi;
 use crate::whole::tree::{CallTree, is_part};
 use crate::whole::waits::open_region;
 
@@ -105,6 +106,17 @@ impl Search<'_> {
             let excess = Excess::of_all_others(self, scopes, &late)?;
             self.cause_within(scope, scopes, &excess, wait)
         })
+    }
+
+    /// What each peer did besides waiting: seconds by number.
+    pub(super) fn worked(&self) -> Vec<(u32, f64)> {
+        let mut worked = self.peers.sums();
+        for (at, (location, figures)) in self.profile.locations.iter().zip(&self.compensated.locations).enumerate() {
+            let of_program = location.nodes.iter().zip(&figures.nodes).filter(|(node, _)| !starts_or_ends_mpi(&self.profile.region_of(node).name));
+            let seconds = of_program.map(|(_, figures)| figures.exclusive.value - figures.wait_s).sum();
+            self.peers.add(&mut worked, at, seconds);
+        }
+        self.peers.numbered(&worked).collect()
     }
 
     /// What each peer spends within each scope but for the wait itself.

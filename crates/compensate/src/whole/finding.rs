@@ -42,6 +42,8 @@ const MOST_OF_IT: f64 = 0.8;
 
 /// Of those that wait at a place those hardly do that wait for less than this part of the longest wait.
 const HARDLY: f64 = 0.1;
+/// Of those that come last those hardly work more than the others that do by less than this part of what the first of them does.
+const HARDLY_MORE: f64 = 0.2;
 
 /// What could be won.
 #[derive(Clone, PartialEq, Debug)]
@@ -276,6 +278,7 @@ fn waiting(search: &Search<'_>, place: &WaitPlace, places: &[WaitPlace], time: f
     }
     if !is_for_partners {
         waiting.retain(|rank| awaited.binary_search(rank).is_err());
+        leave_out_those_that_waited(&mut awaited, &waiting, search);
     } else if awaited != waiting {
         // In a chain those that are waited for wait as well: what they wait for is at its begin.
         awaited.retain(|rank| waiting.binary_search(rank).is_err());
@@ -330,6 +333,20 @@ impl Judged {
             Some(_) => Self { won: by_work, certainty: Certainty::Likely, explained_s: queued, queued_s: None },
             None => Self { won: seconds, certainty: Certainty::Possible, explained_s: queued, queued_s: Some(queued) },
         }
+    }
+}
+
+/// Who comes last may have waited elsewhere for another one that does. Those that work hardly more than those that wait are left out, where others do.
+fn leave_out_those_that_waited(awaited: &mut Vec<u32>, waiting: &[u32], search: &Search<'_>) {
+    if awaited.len() < 2 || waiting.is_empty() {
+        return;
+    }
+    let worked: BTreeMap<u32, f64> = search.worked().into_iter().collect();
+    let of = |rank: &u32| worked.get(rank).copied().unwrap_or(0.0);
+    let usual = waiting.iter().map(of).sum::<f64>() / waiting.len() as f64;
+    let most = awaited.iter().map(of).fold(0.0, f64::max) - usual;
+    if most > 0.0 {
+        awaited.retain(|rank| of(rank) - usual >= HARDLY_MORE * most);
     }
 }
 

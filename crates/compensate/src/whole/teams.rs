@@ -35,6 +35,67 @@ struct Place {
     callers: BTreeMap<RegionIndex, f64>,
     /// Whether members of a team wait there that another thread has forked.
     has_members: bool,
+    /// Whether teams are begun there within others, so that there are several at once, of which nobody knows how many threads each has.
+    is_nested: bool,
+}
+
+/// Threads of the smallest team in which one waits for another.
+const SMALLEST_TEAM: usize = 2;
+
+/// A place where threads wait for one another: an operation, and the function that calls it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ThreadPlace {
+    /// The operation.
+    pub operation: RegionIndex,
+    /// What calls it; `None` where that is not one function.
+    pub caller: Option<RegionIndex>,
+    /// Seconds waited as measured, over all threads.
+    pub measured_wait_s: f64,
+    /// Seconds waited, compensated, over all threads.
+    pub wait_s: f64,
+    /// Waits.
+    pub calls: u64,
+    /// Threads that wait there.
+    pub threads: usize,
+}
+
+/// Places where threads wait for one another, those with the longest waits first. What members of teams wait between these stands at the parallel
+/// region.
+#[must_use]
+pub fn thread_places(profile: &Profile, compensated: &Compensated, tree: &CallTree) -> Vec<ThreadPlace> {
+    let mut places: BTreeMap<Key, (ThreadPlace, BTreeSet<usize>)> = BTreeMap::new();
+    let mut add = |key: Key, location: usize, calls: u64, figures: &CompensatedNode| {
+        let (operation, caller) = key;
+        let none = || (ThreadPlace { operation, caller, measured_wait_s: 0.0, wait_s: 0.0, calls: 0, threads: 0 }, BTreeSet::new());
+        let (place, threads) = places.entry(key).or_insert_with(none);
+        place.measured_wait_s += figures.measured_wait_s;
+        place.wait_s += figures.wait_s;
+        place.calls += calls;
+        threads.insert(location);
+    };
+    let mut members: Vec<(usize, &CompensatedNode)> = Vec::new();
+    let mut teams: BTreeSet<Key> = BTreeSet::new();
+    for (index, ((location, figures), paths)) in profile.locations.iter().zip(&compensated.locations).zip(&tree.of_location).enumerate() {
+        for ((node, figures), &path) in location.nodes.iter().zip(&figures.nodes).zip(paths) {
+            let region = profile.region_of(node);
+            let key = (node.region, tree.wholes_above(profile, path as usize).next());
+            if is_end_of_team(&region.name) {
+                teams.insert(key);
+            }
+            match region.kind {
+                _ if figures.wait_s.max(figures.measured_wait_s) <= 0.0 => {}
+                RegionKind::Threads => add(key, index, node.calls(), figures),
+                RegionKind::Mpi => {}
+                _ => members.push((index, figures)),
+            }
+        }
+    }
+    if let Some(team) = team_of_members(teams.iter().copied()) {
+        members.into_iter().for_each(|(index, figures)| add(team, index, 0, figures));
+    }
+    let mut places: Vec<ThreadPlace> = places.into_values().map(|(place, threads)| ThreadPlace { threads: threads.len(), ..place }).collect();
+    places.sort_by(|one, other| other.wait_s.total_cmp(&one.wait_s).then_with(|| (one.operation, one.caller).cmp(&(other.operation, other.caller))));
+    places
 }
 
 /// The places where threads wait for a noteworthy part of the run's time.
@@ -60,13 +121,15 @@ fn places(profile: &Profile, compensated: &Compensated, tree: &CallTree) -> BTre
             }
             let place = places.entry((node.region, tree.wholes_above(profile, path as usize).next())).or_default();
             place.waits += node.calls();
+            place.is_nested |= begins_team_within_another(profile, tree, location, path as usize);
             place.add(location, figures);
             if let Some(caller) = tree.paths[path as usize].parent {
                 *place.callers.entry(tree.paths[caller].region).or_default() += figures.wait_s;
             }
         }
     }
-    if let Some(team) = team_of_members(profile, &places) {
+    let teams = places.keys().copied().filter(|(region, _)| is_end_of_team(&profile.regions[region.0].name));
+    if let Some(team) = team_of_members(teams) {
         let place = places.entry(team).or_default();
         place.has_members = !members.is_empty();
         members.into_iter().for_each(|(index, figures)| place.add(&profile.locations[index], figures));
@@ -74,10 +137,15 @@ fn places(profile: &Profile, compensated: &Compensated, tree: &CallTree) -> BTre
     places
 }
 
-/// The parallel region at which members of teams are taken to wait: the only one, or all of them, whoever calls them.
-fn team_of_members(profile: &Profile, places: &BTreeMap<Key, Place>) -> Option<Key> {
-    let mut teams = places.keys().filter(|(region, _)| is_end_of_team(&profile.regions[region.0].name));
-    let first = *teams.next()?;
+/// Whether a path is that of a parallel region within another one, or of one that a thread begins which is not the first.
+fn begins_team_within_another(profile: &Profile, tree: &CallTree, location: &Location, path: usize) -> bool {
+    let begins = |region: RegionIndex| is_end_of_team(&profile.regions[region.0].name);
+    begins(tree.paths[path].region) && (location.thread > 0 || tree.wholes_above(profile, path).any(begins))
+}
+
+/// Of all parallel regions the one at which members of teams are taken to wait: the only one, or all of them, whoever calls them.
+fn team_of_members(mut teams: impl Iterator<Item = Key>) -> Option<Key> {
+    let first = teams.next()?;
     Some(if teams.next().is_none() { first } else { (first.0, None) })
 }
 
@@ -100,7 +168,7 @@ impl Teams<'_> {
         let waiters = place.waiters();
         let late = if is_lock(operation) { Vec::new() } else { self.last(key, &waiters) };
         let taking_part = self.taking_part(key, place, &late);
-        let all = taking_part.len();
+        let all = if place.is_nested { SMALLEST_TEAM * place.processes.len() } else { taking_part.len() };
         let (seconds, below) = (place.wait_s / all as f64, place.below_s / all as f64);
         let alone = Certainty::of(seconds, below).filter(|_| seconds >= LEAST_PART * self.time)?;
         let peers = Peers::threads(self.profile, &taking_part.iter().map(|(_, thread)| *thread).collect());

@@ -6,7 +6,7 @@ use tare_compensate::whole::WaitPlace;
 use tare_compensate::{Mark, Mode};
 
 use super::markup::{self, escape};
-use super::{classes, costs, ranks, summary};
+use super::{classes, costs, ranks, summary, thread_waits};
 use crate::budget::Spent;
 use crate::instrument::by_reason;
 use crate::layout::{Glyphs, Page};
@@ -116,16 +116,25 @@ const RANKS_MARKED: usize = 1024;
 
 fn waits(html: &mut String, parts: &Parts<'_>) {
     html.push_str("<section id=\"waits\" aria-labelledby=\"waits-h\" tabindex=\"-1\"><h2 id=\"waits-h\">Waits</h2>");
+    waits_of_ranks(html, parts);
+    thread_waits::table(html, parts);
+    html.push_str("</section>");
+}
+
+fn waits_of_ranks(html: &mut String, parts: &Parts<'_>) {
     let rows = wait_rows(parts.results, parts.whole);
+    if rows.is_empty() && !parts.results.profile.has_ranks() && !parts.whole.thread_places.is_empty() {
+        return;
+    }
     if rows.is_empty() {
         let profile = parts.results.profile;
         let was_cut_off = unended(parts.run, parts.results, &Page::default(), GLYPHS).is_some() || parts.run.stopped_by.is_some();
         let was_measured = parts.time.is_some();
         html.push_str(match (knows_waiting(parts.run, profile), was_cut_off) {
-            _ if !was_measured => "<p>Nothing was measured.</p></section>",
-            (false, _) => "<p>Where ranks waited is not known of this file.</p></section>",
-            (true, true) => "<p>No wait of a rank for another had ended when the run was cut off.</p></section>",
-            (true, false) => "<p>No rank waited for another.</p></section>",
+            _ if !was_measured => "<p>Nothing was measured.</p>",
+            (false, _) => "<p>Where ranks waited is not known of this file.</p>",
+            (true, true) => "<p>No wait of a rank for another had ended when the run was cut off.</p>",
+            (true, false) => "<p>No rank waited for another.</p>",
         });
         return;
     }
@@ -163,7 +172,6 @@ fn waits(html: &mut String, parts: &Parts<'_>) {
     if rows.len() > PLACES {
         let _ = write!(html, "<p class=\"muted\">{} more places where less is waited.</p>", rows.len() - PLACES);
     }
-    html.push_str("</section>");
 }
 
 /// Ranks with a tenth of the longest wait at least, those that wait most first and no more than [`RANKS_MARKED`].

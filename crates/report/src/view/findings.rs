@@ -310,7 +310,21 @@ impl Words<'_> {
     fn moved(&self, cause: &Cause, late: &str) -> String {
         // All of a program is no place to change.
         let what = cause.caller.filter(|caller| self.name(*caller) != MAIN).unwrap_or(cause.region);
-        format!("move part of `{}` from {late} to others", self.told(what))
+        format!("move part of `{}` from {late} to others", self.told(self.function_of_call(what)))
+    }
+
+    /// The function in which a call site stands; other regions are what they are.
+    fn function_of_call(&self, region: RegionIndex) -> RegionIndex {
+        let kind = |region: RegionIndex| self.profile.regions[region.0].kind;
+        if kind(region) != RegionKind::CallSite {
+            return region;
+        }
+        let of_location = |location: &Location| {
+            let node = location.nodes.iter().position(|node| node.region == region)?;
+            let mut above = std::iter::successors(location.nodes[node].parent, |&above| location.nodes[above].parent);
+            above.find_map(|above| Some(location.nodes[above].region).filter(|&region| kind(region) == RegionKind::Function))
+        };
+        self.profile.locations.iter().find_map(of_location).filter(|function| self.name(*function) != MAIN).unwrap_or(region)
     }
 }
 

@@ -68,8 +68,14 @@ impl Words<'_> {
         let up_to = if ranks.len() > 1 { "up to " } else { "" };
         let files = in_files.map(|seconds| format!("; reading and writing files took {}", time(seconds))).unwrap_or_default();
         let waits = if ranks.len() > 1 { "wait" } else { "waits" };
-        let what =
-            format!("{who} {waits} for files, timers or other processes, for {up_to}{} of {}{outside_mpi}{files}", time(longest), time(outside));
+        // Not all waits of threads for one another are followed.
+        let has_threads = self.profile.locations.iter().any(|location| location.thread > 0);
+        let others = if has_threads {
+            "files, timers, other processes, or threads of its own by futexes or tasks,"
+        } else {
+            "files, timers or other processes,"
+        };
+        let what = format!("{who} {waits} for {others} for {up_to}{} of {}{outside_mpi}{files}", time(longest), time(outside));
         let attempt = "`tare profile --metrics io-time,io-calls` tells whether it is files, and which";
         ("F-asleep", what, in_files.is_none().then(|| attempt.to_string()))
     }
@@ -157,19 +163,20 @@ impl Words<'_> {
 
     pub(super) fn messages(&self, operation: &str, calls: u64, messages: u64, bytes: u64) -> (&'static str, String, Option<String>) {
         let each = bytes as f64 / messages.max(1) as f64;
-        let calls = format!("{} {}", count(calls, self.glyphs), if calls == 1 { "call" } else { "calls" });
+        let (number, is_one) = (count(calls, self.glyphs), calls == 1);
+        let calls_that = |does: &str| if is_one { format!("{number} call {does}s") } else { format!("{number} calls {does}") };
         let besides = if knows_waiting(self.run, self.profile) { "time besides waiting" } else { "time; what of it is waiting is not known" };
         if is_asked(operation) {
             let came = if messages > 0 { format!(", with which {} messages came", count(messages, self.glyphs)) } else { String::new() };
-            let what = format!("{calls} ask whether something has come{came}, which takes {besides}");
+            let what = format!("{} whether something has come{came}, which takes {besides}", calls_that("ask"));
             let attempt = "MPI_Wait or MPI_Recv where there is nothing else to do, or fewer questions";
             return ("F-messages", what, Some(attempt.to_string()));
         }
         if messages == 0 {
-            return ("F-messages", format!("{calls} take {besides}"), None);
+            return ("F-messages", format!("{} {besides}", calls_that("take")), None);
         }
         let size = byte_size(each, self.glyphs);
-        let what = format!("{calls} move {} messages of {size} on average, which takes {besides}", count(messages, self.glyphs));
+        let what = format!("{} {} messages of {size} on average, which takes {besides}", calls_that("move"), count(messages, self.glyphs));
         let attempt = (each < SMALL_MESSAGE).then(|| "fewer and larger messages".to_string());
         ("F-messages", what, attempt)
     }
