@@ -33,7 +33,7 @@ pub(super) fn table(html: &mut String, parts: &Parts<'_>) {
             escape(&regions[place.operation.0].name),
             unit.plain(place.wait_s, GLYPHS),
             unit.plain(place.measured_wait_s, GLYPHS),
-            count(place.calls, GLYPHS),
+            if place.calls > 0 { count(place.calls, GLYPHS) } else { GLYPHS.unknown.to_string() },
             exact_count(place.threads as u64, GLYPHS),
         );
     }
