@@ -73,7 +73,8 @@ int main(int argc, char **argv) {
         qsort(took, BLOCKS, sizeof *took, ascending);
         if (rank == 0) printf("%s\t%.1f\n", KERNELS[kernel].name, 1e9 * took[BLOCKS / 2]);
     }
-    /* What was never sent is sent now, so that nothing is left under way. */
+    /* What was never sent is sent now, so that nothing is left under way; no sooner than nobody asks for it any more. */
+    MPI_Barrier(MPI_COMM_WORLD);
     MPI_Send(out, 8, MPI_CHAR, other, 3, MPI_COMM_WORLD);
     MPI_Wait(&never, MPI_STATUS_IGNORE);
     MPI_Finalize();
