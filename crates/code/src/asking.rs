@@ -14,10 +14,11 @@
 
 use std::ops::Range;
 
-use iced_x86::{ConditionCode, Instruction as Decoded, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
+use iced_x86::{ConditionCode, Instruction as Decoded, InstructionInfoFactory, Mnemonic, OpKind, Register};
 use tare_image::Image;
 
 use crate::cfg::{Block, Cfg};
+use crate::decode::may_write;
 use crate::program::{Body, Flow, Instruction};
 use crate::{Loop, Loops, Program};
 
@@ -49,8 +50,7 @@ impl Program {
 /// Whether an instruction writes to memory by an index.
 fn writes_element(instruction: &Decoded) -> bool {
     let is_element = instruction.op0_kind() == OpKind::Memory && instruction.memory_index() != Register::None;
-    let access = || InstructionInfoFactory::new().info(instruction).op0_access();
-    is_element && matches!(access(), OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite)
+    is_element && may_write(InstructionInfoFactory::new().info(instruction).op0_access())
 }
 
 fn is_question(name: &str) -> bool {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfo, Mnemonic, OpAccess, OpKind, Register};
 use tare_image::Image;
 
 /// `endbr64`: with control-flow enforcement, what is called or jumped to through a pointer begins with it.
@@ -74,6 +74,16 @@ pub(crate) fn has_notrack(image: &Image<'_>, instruction: &Instruction) -> bool 
     let bytes = image.bytes_at(instruction.ip(), instruction.len() as u64).unwrap_or_default();
     let is_prefix = |byte: &&u8| matches!(**byte, 0x3e | 0xf2 | 0x66 | 0x40..=0x4f);
     bytes.iter().take_while(is_prefix).any(|&byte| byte == 0x3e)
+}
+
+/// Whether something is written there, or may be.
+pub(crate) fn may_write(access: OpAccess) -> bool {
+    matches!(access, OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite)
+}
+
+/// Whether an instruction of which this is known may change a register.
+pub(crate) fn may_change(info: &InstructionInfo, register: Register) -> bool {
+    info.used_registers().iter().any(|used| may_write(used.access()) && used.register().full_register() == register)
 }
 
 /// Whether it calls the kernel.

@@ -9,11 +9,11 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
+use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register};
 use tare_image::Image;
 
 use crate::addresses::{constant_address, is_in_thread};
-use crate::decode::{RawFlow, raw_flow};
+use crate::decode::{RawFlow, enters_kernel, may_change, raw_flow};
 use crate::fragments::{Fragment, Fragments};
 use crate::jumps::{JumpKind, Jumps};
 use crate::parallel::Threads;
@@ -264,10 +264,7 @@ impl<'a, 'data> Ways<'a, 'data> {
         if is_call(one) {
             return !is_kept_by_calls(register);
         }
-        let is_changed = |access| matches!(access, OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite);
-        let used = self.factory.info(one).used_registers();
-        let enters_kernel = crate::decode::enters_kernel(one) && !is_kept_by_calls(register);
-        enters_kernel || used.iter().any(|used| is_changed(used.access()) && used.register().full_register() == register)
+        enters_kernel(one) && !is_kept_by_calls(register) || may_change(self.factory.info(one), register)
     }
 
     /// What an instruction that writes a register puts there.

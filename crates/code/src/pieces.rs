@@ -3,9 +3,10 @@
 //!
 //! Such code cannot be moved, as each piece must stay as long as it is.
 
-use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
+use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register};
 
 use crate::addresses::constant_address;
+use crate::decode::may_change;
 use crate::stretch::Stretch;
 
 /// How many instructions one question may go back, and how many questions follow from one.
@@ -64,9 +65,7 @@ impl Walk<'_> {
 
     fn writes(&mut self, at: usize, register: Register) -> bool {
         let Some(one) = self.stretch.code.get(at) else { return true };
-        let writes = |access| matches!(access, OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite);
-        one.mnemonic() == Mnemonic::Call
-            || self.factory.info(one).used_registers().iter().any(|used| used.register().full_register() == register && writes(used.access()))
+        one.mnemonic() == Mnemonic::Call || may_change(self.factory.info(one), register)
     }
 
     /// What the value of a register in front of an instruction is surely a multiple of.

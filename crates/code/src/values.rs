@@ -5,9 +5,10 @@
 
 use std::collections::BTreeSet;
 
-use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
+use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register};
 
 use crate::addresses::{constant_address, indexed_address, is_in_thread, part, slot};
+use crate::decode::may_change;
 use crate::quick::QuickSet;
 use crate::stretch::Stretch;
 
@@ -177,11 +178,7 @@ impl<'a> Values<'a> {
         if let Some(plain) = written_by_plain(instruction) {
             return plain == register;
         }
-        let used = self.factory.info(instruction).used_registers();
-        used.iter().any(|one| {
-            let writes = matches!(one.access(), OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite);
-            writes && one.register().full_register() == register
-        })
+        may_change(self.factory.info(instruction), register)
     }
 
     fn definition(&mut self, instruction: &Instruction, index: usize, depth: usize) -> Value {

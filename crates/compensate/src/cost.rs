@@ -218,18 +218,14 @@ impl Means {
         self.counting.add(cost.off_cost, node.off_calls);
     }
 
-    /// The cost of paths without enough batches: what others of the location cost, else what others of the run do, else
-    /// what follows from hot loops.
+    /// The cost of paths without enough batches: what others of the location cost, the fewer they are the nearer to what others of the run do, and
+    /// that to what follows from hot loops.
     fn prior(&self, everywhere: &Self, process: &Process, node: &Node) -> Cost {
-        let value = self.pairs.value().or(everywhere.pairs.value());
+        let (pair, least) = (units(process.hot_pair_cost), units(process.least_pair_cost));
         let hot = hot_counting(process, node);
-        let off_cost = self.counting.value().or(everywhere.counting.value()).unwrap_or(hot.once);
-        Cost {
-            off_cost,
-            off_high: hot.once.max(off_cost),
-            again: hot.again,
-            ..prior(units(process.hot_pair_cost), units(process.least_pair_cost), value)
-        }
+        let value = self.pairs.towards(everywhere.pairs.towards(prior(pair, least, None).value));
+        let off_cost = self.counting.towards(everywhere.counting.towards(hot.once));
+        Cost { off_cost, off_high: hot.once.max(off_cost), again: hot.again, ..prior(pair, least, Some(value)) }
     }
 }
 
@@ -299,6 +295,7 @@ fn of_hooks(process: &Process) -> Cost {
 
 fn in_place(node: &Node, process: &Process) -> Option<Cost> {
     let Batches { on, off, off_twice, diverted, .. } = node.batches.as_deref()?;
+    let diverted = process.budget.is_none().then_some(diverted);
     let hot = hot_counting(process, node);
     let longer = if process.hot_diverted > 0.0 { units(process.hot_diverted) } else { hot.once };
     let cost = estimate(Kinds { on, off, off_twice, diverted, longer }, hot)?;

@@ -30,7 +30,7 @@ fn batches() -> Option<Box<Batches>> {
         on,
         off,
         off_twice: off,
-        diverted: BatchSums::NONE,
+        diverted: on,
         off_cost: 0.0,
         beside: 0.0,
         first_calls: 0,

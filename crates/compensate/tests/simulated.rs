@@ -6,7 +6,7 @@ mod support;
 use proptest::prelude::*;
 use support::profile_of;
 use tare_compensate::{CompensatedLocation, Mode, Wanted, compensate, compensate_wanted};
-use tare_profile::{BatchSums, Batches, COST_UNIT, Exchanged, Node, Profile, RegionIndex, Span};
+use tare_profile::{Batches, COST_UNIT, Exchanged, Node, Profile, RegionIndex, Span};
 use tare_simulate::trees::{self, Pair, Recorded, Truth};
 
 /// A random program as a profile that was measured with such probes.
@@ -23,7 +23,7 @@ fn measured(tree: &[Truth], pair: Pair, seed: u64) -> Profile {
                 on,
                 off,
                 off_twice,
-                diverted: BatchSums::NONE,
+                diverted: on,
                 off_cost: pair.off,
                 beside: 0.0,
                 first_calls: 0,
@@ -34,7 +34,9 @@ fn measured(tree: &[Truth], pair: Pair, seed: u64) -> Profile {
         }),
         ..Node::default()
     };
-    profile_of(trees::measure(tree, pair, seed).into_iter().enumerate().map(node).collect())
+    let mut profile = profile_of(trees::measure(tree, pair, seed).into_iter().enumerate().map(node).collect());
+    (profile.processes[0].hot_pair_cost, profile.processes[0].least_pair_cost) = (pair.alpha + pair.beta, pair.alpha + pair.beta);
+    profile
 }
 
 proptest! {

@@ -38,8 +38,7 @@ pub use together::{Company, OneByOne, Pool, Together};
 
 use tare_format::graph::{BatchSums, COST_UNIT};
 
-/// Batches of each kind below which there is no estimate: on, off, off with doubled counting. Fewer that are diverted say nothing, and
-/// the estimate goes without them.
+/// Batches of each kind below which there is no estimate: on, off, off with doubled counting, and diverted where there are such.
 pub const LEAST_BATCHES: [u64; 4] = [6, 4, 2, 4];
 /// Noise beyond this factor is taken for unevenness of the work.
 const MOST_NOISE: f64 = 4.0;
@@ -85,8 +84,8 @@ pub struct Kinds<'a> {
     pub off: &'a BatchSums,
     /// The same with counting done once more.
     pub off_twice: &'a BatchSums,
-    /// Probe on, by the way of calls that are off.
-    pub diverted: &'a BatchSums,
+    /// Probe on, by the way of calls that are off; `None` where no batches are taken so, as nearly all calls are off.
+    pub diverted: Option<&'a BatchSums>,
     /// What a pair by that way takes longer than one that is on, in a hot loop ([`COST_UNIT`]).
     pub longer: u64,
 }
@@ -124,11 +123,14 @@ pub fn estimate(batches: Kinds<'_>, hot: HotCounting) -> Option<Cost> {
     let Kinds { on, off, off_twice, diverted, longer } = batches;
     let [with, without, twice] = [on, off, off_twice].map(Mean::of);
     let kinds = [(on, &with), (off, &without), (off_twice, &twice)];
-    if kinds.iter().zip(LEAST_BATCHES).any(|((sums, _), least)| sums.batches < least) {
+    let [least @ .., least_diverted] = LEAST_BATCHES;
+    let are_few = kinds.iter().zip(least).any(|((sums, _), least)| sums.batches < least);
+    // Without them, whatever differing costs would be missing: more than a pair, where a program's branches are many.
+    if are_few || diverted.is_some_and(|sums| sums.batches < least_diverted) {
         return None;
     }
     let noise = noise_factor(on, &with);
-    let diversion = diversion_of(&with, &Mean::of(diverted), longer as f64);
+    let diversion = diversion_of(&with, diverted.map(Mean::of), longer as f64);
     let again = (twice.value - without.value).max(0.0);
     let counting = counting_of(again, square_root(without.variance + twice.variance), without.value, hot, HIDDEN);
     let value = ((with.value + diversion.value - without.value + counting.value) * noise).max(0.0);
@@ -159,10 +161,8 @@ struct Diversion {
 /// What diverted calls take longer, without what chance may explain, is the longer way, as much as in a hot loop, and beyond that what
 /// differing costs: of the path's own calls, and of those of others near by, which take that way as well while it is off or diverted. A body hides half of
 /// the way at most; a branch that was not foreseen hides all of it, and is no shorter than the way.
-fn diversion_of(on: &Mean, diverted: &Mean, longer: f64) -> Diversion {
-    if (diverted.size as u64) < LEAST_BATCHES[3] {
-        return Diversion { whole: 0.0, value: 0.0, less: 0.0, more: 0.0, variance: on.variance };
-    }
+fn diversion_of(on: &Mean, diverted: Option<Mean>, longer: f64) -> Diversion {
+    let Some(diverted) = diverted else { return Diversion { whole: 0.0, value: 0.0, less: 0.0, more: 0.0, variance: on.variance } };
     let extra = diverted.value - on.value;
     let chance = student(on.size.min(diverted.size) - 1) * square_root(on.variance + diverted.variance);
     let whole = beyond_chance(extra.max(0.0), chance);
@@ -202,22 +202,36 @@ fn counting_of(again: f64, error: f64, passed: f64, hot: HotCounting, hidden: f6
 /// Mean cost of the paths that were measured in place, weighted by their calls.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct MeasuredMean {
-    calls: u64,
-    cost: u128,
+    calls: f64,
+    squared_calls: f64,
+    cost: f64,
 }
 
 impl MeasuredMean {
     /// Adds a path with its estimated cost and its calls.
     pub fn add(&mut self, cost: u64, calls: u64) {
-        self.calls = self.calls.saturating_add(calls);
-        self.cost = self.cost.saturating_add(u128::from(cost) * u128::from(calls));
+        let calls = calls as f64;
+        self.calls += calls;
+        self.squared_calls += calls * calls;
+        self.cost += cost as f64 * calls;
     }
 
-    /// The mean; `None` while no path was measured.
+    /// Whether no path was measured.
     #[must_use]
-    pub fn value(&self) -> Option<u64> {
-        let mean = self.cost.checked_div(u128::from(self.calls))?;
-        u64::try_from(mean).ok()
+    pub const fn is_nothing(&self) -> bool {
+        self.calls <= 0.0
+    }
+
+    /// The mean, as if one path more had been measured that costs what is usual (0 where that is not known): a single one, whose work was uneven, may say that pairs cost nothing, which
+    /// then would hold for all. Paths count as many as they are, or fewer where most calls are those of some.
+    #[must_use]
+    pub fn towards(&self, usual: u64) -> u64 {
+        if self.is_nothing() {
+            return usual;
+        }
+        let paths = self.calls * self.calls / self.squared_calls;
+        let usual_paths = if usual == 0 { 0.0 } else { 1.0 };
+        rounded((usual as f64 + self.cost / self.calls * paths) / (usual_paths + paths))
     }
 }
 
@@ -310,7 +324,7 @@ mod tests {
 
     /// The estimate without batches that are diverted.
     fn estimate(on: &BatchSums, off: &BatchSums, off_twice: &BatchSums, hot: HotCounting) -> Option<Cost> {
-        super::estimate(Kinds { on, off, off_twice, diverted: &BatchSums::NONE, longer: 0 }, hot)
+        super::estimate(Kinds { on, off, off_twice, diverted: None, longer: 0 }, hot)
     }
 
     /// Batches of 1024 calls with these ticks per call, in 256ths.
@@ -397,19 +411,18 @@ mod tests {
     fn what_differing_costs_is_no_part_of_a_probe_that_is_on() {
         let hot = HotCounting { once: u64::from(unit(5.0)), again: u64::from(unit(5.0)) };
         let sums = [&[unit(148.0); 30][..], &[unit(154.0); 10], &[unit(159.0); 4], &[unit(192.0); 6]].map(batches);
-        let kinds = Kinds { on: &sums[0], off: &sums[1], off_twice: &sums[2], diverted: &sums[3], longer: hot.once };
+        let kinds = Kinds { on: &sums[0], off: &sums[1], off_twice: &sums[2], diverted: Some(&sums[3]), longer: hot.once };
         let cost = super::estimate(kinds, hot).expect("enough batches");
         assert_eq!((cost.diverted, cost.value), (u64::from(unit(44.0)), u64::from(unit(192.0 - 154.0 - 5.0 + 2.5))));
         assert_eq!((cost.off_cost, cost.high), (u64::from(unit(44.0 - 5.0 + 2.5)), u64::from(unit(192.0 - 154.0 + 2.0 * 5.0 + LEAST_REACH))));
-        let few = Kinds { diverted: &batches(&[unit(192.0); 3]), ..kinds };
-        assert_eq!(super::estimate(few, hot), estimate(&sums[0], &sums[1], &sums[2], hot));
+        assert_eq!(super::estimate(Kinds { diverted: Some(&batches(&[unit(192.0); 3])), ..kinds }, hot), None, "nobody knows what differing costs");
     }
 
     #[test]
     fn what_chance_or_a_longer_way_may_explain_costs_nothing() {
         let diverted = |values: &[u32], longer: u64| {
             let sums = [&[20_000; 30][..], &[9_000; 8], &[9_000; 3]].map(batches);
-            let kinds = Kinds { on: &sums[0], off: &sums[1], off_twice: &sums[2], diverted: &batches(values), longer };
+            let kinds = Kinds { on: &sums[0], off: &sums[1], off_twice: &sums[2], diverted: Some(&batches(values)), longer };
             super::estimate(kinds, UNKNOWN).expect("enough batches")
         };
         assert_eq!(diverted(&[19_000, 21_500, 20_100, 20_200, 20_300, 19_800], 0).diverted, 0);
@@ -461,14 +474,25 @@ mod tests {
     }
 
     #[test]
-    fn the_prior_is_the_mean_of_measured_paths_or_lies_between_the_two_kernels() {
-        let mut mean = MeasuredMean::default();
-        assert_eq!(prior(11_000, 7_000, mean.value()).value, 9_000);
+    fn the_prior_lies_between_the_two_kernels_or_is_what_measured_paths_say() {
+        assert_eq!(prior(11_000, 7_000, None).value, 9_000);
         assert_eq!(least_of_hooks(22_000, 11_000, 7_000), 14_000);
-        mean.add(1_000, 10);
-        mean.add(4_000, 20);
-        assert_eq!(prior(11_000, 7_000, mean.value()), Cost { value: 3_000, low: 875, high: 13_750, ..Cost::default() });
-        assert_eq!(prior(2_000, 0, mean.value()), Cost { value: 3_000, low: 0, high: 3_000, ..Cost::default() });
+        assert_eq!(prior(11_000, 7_000, Some(3_000)), Cost { value: 3_000, low: 875, high: 13_750, ..Cost::default() });
+        assert_eq!(prior(2_000, 0, Some(3_000)), Cost { value: 3_000, low: 0, high: 3_000, ..Cost::default() });
+    }
+
+    #[test]
+    fn a_single_path_does_not_say_for_all_that_pairs_cost_nothing() {
+        let mut mean = MeasuredMean::default();
+        assert_eq!((mean.is_nothing(), mean.towards(9_000)), (true, 9_000));
+        mean.add(0, 1_000);
+        assert_eq!((mean.is_nothing(), mean.towards(9_000)), (false, 4_500));
+        assert_eq!(mean.towards(0), 0, "what is usual is not known");
+        // A second one of few calls is hardly one.
+        mean.add(0, 1);
+        assert!((4_490..4_500).contains(&mean.towards(9_000)), "{}", mean.towards(9_000));
+        (1..50).for_each(|_| mean.add(3_000, 1_000));
+        assert!((3_000..3_100).contains(&mean.towards(9_000)), "{}", mean.towards(9_000));
     }
 
     #[test]

@@ -83,6 +83,12 @@ impl RegionKind {
         }
     }
 
+    /// Whether the region is a part of a function, and has its raw name.
+    #[must_use]
+    pub const fn is_part(self) -> bool {
+        matches!(self, Self::Loop | Self::Iteration | Self::CallSite)
+    }
+
     /// Whether the region is a function that was called through a wrapper of the tool: it has no probes, and says itself what of its
     /// time was the tool's.
     #[must_use]

@@ -80,6 +80,8 @@ struct Release {
     released_delay: AtomicI64,
     window: AtomicU64,
     part: AtomicU64,
+    /// Ticks between asking for it and getting it, measured and in virtual time: those in the upper half.
+    waited: AtomicU64,
 }
 
 #[repr(C, align(64))]
@@ -392,13 +394,17 @@ impl Coming {
 
 impl Release {
     fn write(&self, number: u64, lock: &GivenBack) {
-        let Holding { acquired, released } = lock.holding;
+        let Holding { asked, acquired, released } = lock.holding;
+        let short = |ticks: i64| u64::from(u32::try_from(ticks.max(0)).unwrap_or(u32::MAX));
+        let waited = (acquired.at.0 - asked.at.0).cast_signed();
+        let waited = short(acquired.virtual_time() - asked.virtual_time()) << 32 | short(waited);
         let exclusive = if lock.is_exclusive { EXCLUSIVE } else { 0 };
         write_whole(&self.number, number, || {
             self.acquired.store(acquired.at.0, Ordering::Relaxed);
             self.acquired_delay.store(acquired.delay, Ordering::Relaxed);
             self.released.store(released.at.0, Ordering::Relaxed);
             self.released_delay.store(released.delay, Ordering::Relaxed);
+            self.waited.store(waited, Ordering::Relaxed);
             self.window.store(lock.window, Ordering::Relaxed);
             self.part.store(u64::from(lock.part.cast_unsigned()) | exclusive, Ordering::Relaxed);
         });
@@ -408,7 +414,11 @@ impl Release {
     fn read(&self, number: u64) -> Option<GivenBack> {
         let moment = |at: &AtomicU64, delay: &AtomicI64| Moment { at: Ticks(at.load(Ordering::Relaxed)), delay: delay.load(Ordering::Relaxed) };
         read_whole(&self.number, number, || {
-            let holding = Holding { acquired: moment(&self.acquired, &self.acquired_delay), released: moment(&self.released, &self.released_delay) };
+            let (acquired, released) = (moment(&self.acquired, &self.acquired_delay), moment(&self.released, &self.released_delay));
+            let waited = self.waited.load(Ordering::Relaxed);
+            let (at, virtual_wait) = (acquired.at.0.saturating_sub(waited & u64::from(u32::MAX)), (waited >> 32).cast_signed());
+            let asked = Moment { at: Ticks(at), delay: at.cast_signed() - (acquired.virtual_time() - virtual_wait) };
+            let holding = Holding { asked, acquired, released };
             let (window, part) = (self.window.load(Ordering::Relaxed), self.part.load(Ordering::Relaxed));
             GivenBack { window, part: (part as u32).cast_signed(), is_exclusive: part & EXCLUSIVE != 0, holding }
         })

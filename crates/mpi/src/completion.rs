@@ -323,8 +323,7 @@ impl Question {
         }
         let others = end_others(call, others, span, &mut arrived);
         let known = KNOWN.take().filter(|known| known.requests.all().iter().any(|request| ended.contains(request)));
-        let here = || if complete.asks { Wait::asking(call, span) } else { Wait::blocked(call, span) };
-        let wait = known.map_or_else(here, |known| known.wait);
+        let wait = known.map_or_else(|| Wait::of(call, span, complete.asks), |known| known.wait);
         if !arrived.is_empty() || !others.arrivals.is_empty() || !others.holds.is_empty() {
             settle(call, &wait, span, &arrived, &others);
         }

@@ -124,7 +124,7 @@ pub(crate) fn end_exposure(call: &mut Call<'_>, window: Position, flag: Option<P
     let mut shadow = Shadow { session: call.session, comm: &members };
     let done = |&(partner, number): &(i32, Wanted)| Some((partner, shadow.take_numbered((partner, DONE), number)?.sent));
     let done: Vec<(i32, Moment)> = exposed_to.iter().filter_map(done).collect();
-    let wait = if flag.is_some() { Wait::asking(call, &span) } else { Wait::blocked(call, &span) };
+    let wait = Wait::of(call, &span, flag.is_some());
     settle(call, &wait, &span, &[], &Others::told(call.session, &members, &done));
     span
 }

@@ -42,6 +42,7 @@ pub(crate) struct Locks {
 struct Lock {
     part: i32,
     is_exclusive: bool,
+    asked: Moment,
     acquired: Moment,
     /// Up to when others that had it are known.
     known: Ticks,
@@ -102,7 +103,7 @@ pub(crate) fn lock(call: &mut Call<'_>, target: Option<Position>, kind: Option<P
     let is_exclusive = kind.is_some_and(|kind| int(call.arguments[kind]) == call.session.abi.exclusive);
     let span = call.run();
     if let Some((Covered { members, window }, part)) = covered.filter(|_| span.succeeded()) {
-        let mut lock = Lock { part, is_exclusive, acquired: span.begin, known: Ticks(0) };
+        let mut lock = Lock { part, is_exclusive, asked: span.begin, acquired: span.begin, known: Ticks(0) };
         let queue = lock.queue(call, &span, (&members, window), None);
         ended(call, &span, &members, part, queue);
         lock.acquired = call.moment();
@@ -134,8 +135,8 @@ pub(crate) fn unlock(call: &mut Call<'_>, target: Option<Position>, window: Posi
         let at = locks.had.iter().position(|lock| lock.part == part);
         at.map(|at| locks.had.swap_remove(at))
     };
-    if let (Some(board), Some(Lock { part, is_exclusive, acquired, .. })) = (call.session.board(), had) {
-        board.gives_back(&GivenBack { window, part, is_exclusive, holding: Holding { acquired, released: here } });
+    if let (Some(board), Some(Lock { part, is_exclusive, asked, acquired, .. })) = (call.session.board(), had) {
+        board.gives_back(&GivenBack { window, part, is_exclusive, holding: Holding { asked, acquired, released: here } });
     }
     let span = call.run();
     if span.succeeded() {
@@ -214,7 +215,7 @@ impl Lock {
                 }
                 break;
             };
-            let Holding { acquired, released } = lock.holding;
+            let Holding { acquired, released, .. } = lock.holding;
             let is_past = released.at <= begin.at && released.virtual_time() <= begin.virtual_time();
             if is_past || released.at <= self.known {
                 break;

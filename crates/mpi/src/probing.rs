@@ -58,7 +58,7 @@ pub(crate) fn probe(call: &mut Call<'_>, probe: Probe) -> Span {
     if stream.0 < 0 {
         return span;
     }
-    let wait = if probe.flag.is_some() { Wait::asking(call, &span) } else { Wait::blocked(call, &span) };
+    let wait = Wait::of(call, &span, probe.flag.is_some());
     if probe.matched {
         let note = take(session, &comm, stream);
         let bytes = status.bytes(session);

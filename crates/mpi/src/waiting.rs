@@ -61,6 +61,11 @@ impl Wait {
         Self { begin: span.begin, place: call.place(), way: Way::Blocked }
     }
 
+    /// A call that got to know, by a question or without one.
+    pub(crate) fn of(call: &Call<'_>, span: &Span, asks: bool) -> Self {
+        if asks { Self::asking(call, span) } else { Self::blocked(call, span) }
+    }
+
     /// A call that asked, and got a yes.
     pub(crate) fn asking(call: &Call<'_>, span: &Span) -> Self {
         let way = if call.is_asked_in_passing() { Way::Passing } else { Way::Asking };

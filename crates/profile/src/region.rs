@@ -56,6 +56,12 @@ impl Region {
         self.kind == RegionKind::Function && self.raw_name.is_empty() && self.address != 0
     }
 
+    /// Whether it is the operation that begins a team of threads and waits until all of them are done.
+    #[must_use]
+    pub fn ends_team(&self) -> bool {
+        self.kind == RegionKind::Threads && *self.name == *"omp parallel"
+    }
+
     /// Names a function that was known by its address alone.
     pub fn name_function(&mut self, raw_name: &str) {
         self.name = Name::of_function(raw_name);

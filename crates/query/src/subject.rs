@@ -129,7 +129,8 @@ pub(crate) fn names(profile: &Profile, named: &Named, kind: Kind) -> Vec<bool> {
         _ => true,
     };
     let has = |region: &Region| match named {
-        Named::Name(name) => region.raw_name == *name && !is_part(region) || can_read(region, name) && region.name == *name,
+        // A part has the raw name of the function that it is in.
+        Named::Name(name) => region.raw_name == *name && !region.kind.is_part() || can_read(region, name) && region.name == *name,
         Named::Pattern(pattern) => pattern.is_match(&region.name),
         Named::At(file, line) => region.line == *line && ends_with(&region.file, file),
     };
@@ -144,11 +145,6 @@ pub(crate) fn names(profile: &Profile, named: &Named, kind: Kind) -> Vec<bool> {
 /// older names begin as those of C++ and have a hash, `17h…`.
 fn can_read(region: &Region, name: &str) -> bool {
     name.contains('(') || region.kind != RegionKind::Function || !region.raw_name.starts_with("_Z") || region.raw_name.contains("17h")
-}
-
-/// Whether a region has the raw name of the function that it is in.
-fn is_part(region: &Region) -> bool {
-    matches!(region.kind, RegionKind::Loop | RegionKind::Iteration | RegionKind::CallSite)
 }
 
 /// A name without its parameters.

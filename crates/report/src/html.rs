@@ -18,8 +18,8 @@ mod of_ranks;
 mod parts;
 mod ranks;
 mod summary;
-mod thread_waits;
 mod tree;
+mod waits;
 
 use base64::Engine;
 use sha2::{Digest, Sha256};

@@ -5,6 +5,7 @@
 
 use crate::live::{LiveBatch, LiveNode, LiveSums, add, add_signed};
 use crate::local::Local;
+use crate::settings::settings;
 use crate::{batch, company};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tare_delay::cost::{Company, Cost, HotCounting, Kinds, MeasuredMean, OneByOne, Pool};
@@ -77,7 +78,8 @@ pub(crate) fn hook_prior() -> Cost {
 /// Estimates a path anew from its batches.
 pub(crate) fn estimate(local: Local, node: &LiveNode, record: &LiveBatch) {
     let [on, off, off_twice, diverted] = record.on.each_ref().map(snapshot);
-    let kinds = Kinds { on: &on, off: &off, off_twice: &off_twice, diverted: &diverted, longer: HOT_DIVERTED.load(Relaxed) };
+    let are_taken = settings().budget.is_none();
+    let kinds = Kinds { on: &on, off: &off, off_twice: &off_twice, diverted: are_taken.then_some(&diverted), longer: HOT_DIVERTED.load(Relaxed) };
     let estimate = tare_delay::cost::estimate(kinds, hot_counting(node));
     let Some(cost) = estimate.filter(|cost| cost.says_more_than_prior(HOT_PAIR.load(Relaxed))) else {
         return;
@@ -142,8 +144,11 @@ fn revise(local: Local) {
             mean.add(record.alone_cost.load(Relaxed), node.calls.load(Relaxed));
         }
     }
-    let Some(value) = mean.value() else { return };
-    MEASURED.store(value.saturating_add(1), Relaxed);
+    if mean.is_nothing() {
+        return;
+    }
+    let usual = tare_delay::cost::prior(HOT_PAIR.load(Relaxed), LEAST_PAIR.load(Relaxed), None).value;
+    MEASURED.store(mean.towards(usual).saturating_add(1), Relaxed);
     revise_multiples(local);
     for index in 1..local.arena.location().nodes.load(Relaxed) {
         let node = local.arena.node(index);

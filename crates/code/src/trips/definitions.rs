@@ -2,9 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use iced_x86::{Instruction as Decoded, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
+use iced_x86::{Instruction as Decoded, InstructionInfoFactory, Mnemonic, OpKind, Register};
 
 use crate::cfg::Cfg;
+use crate::decode::may_change;
 use crate::program::{Body, Flow};
 use crate::{Loop, Loops};
 
@@ -199,11 +200,7 @@ impl<'a> Definitions<'a> {
                 return true;
             }
         }
-        let used = self.factory.info(one).used_registers();
-        used.iter().any(|one| {
-            let writes = matches!(one.access(), OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite);
-            writes && one.register().full_register() == register
-        })
+        may_change(self.factory.info(one), register)
     }
 }
 

@@ -14,7 +14,7 @@ use tare_profile::{Profile, RegionIndex, RegionKind};
 use crate::Compensated;
 use crate::whole::peers::Peers;
 use crate::whole::starts_or_ends_mpi;
-use crate::whole::tree::{CallTree, is_part};
+use crate::whole::tree::CallTree;
 use crate::whole::waits::open_region;
 
 /// A region is called the cause if it explains at least this part of the waiting.
@@ -201,7 +201,7 @@ impl Search<'_> {
     /// What calls a region on a path; of a part of a function, what calls the function.
     fn caller_of(&self, path: usize, region: RegionIndex) -> Option<RegionIndex> {
         let mut whole = self.tree.wholes_above(self.profile, path);
-        let function = if is_part(self.kind(region)) { whole.next()? } else { region };
+        let function = if self.kind(region).is_part() { whole.next()? } else { region };
         whole.find(|&above| above != function)
     }
 

@@ -8,7 +8,7 @@
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use tare_profile::{Location, Profile, RegionIndex, RegionKind};
+use tare_profile::{Location, Profile, Region, RegionIndex, RegionKind};
 
 use crate::whole::cause::{Cause, Search, Wait};
 use crate::whole::finding::{Certainty, Finding, FindingKind, Judged, LEAST_PART, Lateness, figure, last_among, those_that_hardly_wait};
@@ -24,6 +24,7 @@ type Key = (RegionIndex, Option<RegionIndex>);
 /// A place where threads wait, while it is summed.
 #[derive(Default)]
 struct Place {
+    measured_wait_s: f64,
     wait_s: f64,
     below_s: f64,
     above_s: f64,
@@ -63,37 +64,8 @@ pub struct ThreadPlace {
 /// region.
 #[must_use]
 pub fn thread_places(profile: &Profile, compensated: &Compensated, tree: &CallTree) -> Vec<ThreadPlace> {
-    let mut places: BTreeMap<Key, (ThreadPlace, BTreeSet<usize>)> = BTreeMap::new();
-    let mut add = |key: Key, location: usize, calls: u64, figures: &CompensatedNode| {
-        let (operation, caller) = key;
-        let none = || (ThreadPlace { operation, caller, measured_wait_s: 0.0, wait_s: 0.0, calls: 0, threads: 0 }, BTreeSet::new());
-        let (place, threads) = places.entry(key).or_insert_with(none);
-        place.measured_wait_s += figures.measured_wait_s;
-        place.wait_s += figures.wait_s;
-        place.calls += calls;
-        threads.insert(location);
-    };
-    let mut members: Vec<(usize, &CompensatedNode)> = Vec::new();
-    let mut teams: BTreeSet<Key> = BTreeSet::new();
-    for (index, ((location, figures), paths)) in profile.locations.iter().zip(&compensated.locations).zip(&tree.of_location).enumerate() {
-        for ((node, figures), &path) in location.nodes.iter().zip(&figures.nodes).zip(paths) {
-            let region = profile.region_of(node);
-            let key = (node.region, tree.wholes_above(profile, path as usize).next());
-            if is_end_of_team(&region.name) {
-                teams.insert(key);
-            }
-            match region.kind {
-                _ if figures.wait_s.max(figures.measured_wait_s) <= 0.0 => {}
-                RegionKind::Threads => add(key, index, node.calls(), figures),
-                RegionKind::Mpi => {}
-                _ => members.push((index, figures)),
-            }
-        }
-    }
-    if let Some(team) = team_of_members(teams.iter().copied()) {
-        members.into_iter().for_each(|(index, figures)| add(team, index, 0, figures));
-    }
-    let mut places: Vec<ThreadPlace> = places.into_values().map(|(place, threads)| ThreadPlace { threads: threads.len(), ..place }).collect();
+    let is_waited_at = |(_, place): &(Key, Place)| place.measured_wait_s.max(place.wait_s) > 0.0;
+    let mut places: Vec<ThreadPlace> = places(profile, compensated, tree).into_iter().filter(is_waited_at).map(ThreadPlace::from).collect();
     places.sort_by(|one, other| other.wait_s.total_cmp(&one.wait_s).then_with(|| (one.operation, one.caller).cmp(&(other.operation, other.caller))));
     places
 }
@@ -102,7 +74,9 @@ pub fn thread_places(profile: &Profile, compensated: &Compensated, tree: &CallTr
 pub(super) fn findings(profile: &Profile, compensated: &Compensated, tree: &CallTree, time: f64) -> Vec<Finding> {
     let mut threads: HashMap<usize, BTreeSet<u32>> = HashMap::new();
     profile.locations.iter().for_each(|location| _ = threads.entry(location.process.0).or_default().insert(location.thread));
-    let teams = Teams { profile, compensated, time, places: places(profile, compensated, tree), threads, joined: OnceCell::new() };
+    let is_judged = |(operation, _): &Key| is_meeting(&profile.regions[operation.0]) || is_lock(&profile.regions[operation.0]);
+    let places = places(profile, compensated, tree).into_iter().filter(|(key, _)| is_judged(key)).collect();
+    let teams = Teams { profile, compensated, time, places, threads, joined: OnceCell::new() };
     teams.places.iter().filter_map(|(key, place)| teams.finding(*key, place)).collect()
 }
 
@@ -113,10 +87,10 @@ fn places(profile: &Profile, compensated: &Compensated, tree: &CallTree) -> BTre
     for (index, ((location, figures), paths)) in profile.locations.iter().zip(&compensated.locations).zip(&tree.of_location).enumerate() {
         for ((node, figures), &path) in location.nodes.iter().zip(&figures.nodes).zip(paths) {
             let region = profile.region_of(node);
-            if !region.kind.is_wrapped() && figures.wait_s > 0.0 {
+            if !region.kind.is_wrapped() && figures.wait_s.max(figures.measured_wait_s) > 0.0 {
                 members.push((index, figures));
             }
-            if region.kind != RegionKind::Threads || !(is_meeting(&region.name) || is_lock(&region.name)) {
+            if region.kind != RegionKind::Threads {
                 continue;
             }
             let place = places.entry((node.region, tree.wholes_above(profile, path as usize).next())).or_default();
@@ -128,7 +102,7 @@ fn places(profile: &Profile, compensated: &Compensated, tree: &CallTree) -> BTre
             }
         }
     }
-    let teams = places.keys().copied().filter(|(region, _)| is_end_of_team(&profile.regions[region.0].name));
+    let teams = places.keys().copied().filter(|(region, _)| profile.regions[region.0].ends_team());
     if let Some(team) = team_of_members(teams) {
         let place = places.entry(team).or_default();
         place.has_members = !members.is_empty();
@@ -139,7 +113,7 @@ fn places(profile: &Profile, compensated: &Compensated, tree: &CallTree) -> BTre
 
 /// Whether a path is that of a parallel region within another one, or of one that a thread begins which is not the first.
 fn begins_team_within_another(profile: &Profile, tree: &CallTree, location: &Location, path: usize) -> bool {
-    let begins = |region: RegionIndex| is_end_of_team(&profile.regions[region.0].name);
+    let begins = |region: RegionIndex| profile.regions[region.0].ends_team();
     begins(tree.paths[path].region) && (location.thread > 0 || tree.wholes_above(profile, path).any(begins))
 }
 
@@ -164,7 +138,7 @@ struct Teams<'a> {
 
 impl Teams<'_> {
     fn finding(&self, key: Key, place: &Place) -> Option<Finding> {
-        let operation = &self.profile.regions[key.0.0].name;
+        let operation = &self.profile.regions[key.0.0];
         let waiters = place.waiters();
         let late = if is_lock(operation) { Vec::new() } else { self.last(key, &waiters) };
         let taking_part = self.taking_part(key, place, &late);
@@ -201,15 +175,15 @@ impl Teams<'_> {
     }
 
     /// By process and thread, those that take part in what is waited for at a place. A thread that is alone there meets others elsewhere.
-    fn taking_part(&self, (operation, _): Key, place: &Place, late: &[u32]) -> BTreeSet<(usize, u32)> {
+    fn taking_part(&self, key: Key, place: &Place, late: &[u32]) -> BTreeSet<(usize, u32)> {
         let own = || place.of_threads.keys().copied();
-        let name = &self.profile.regions[operation.0].name;
-        if is_end_of_team(name) {
+        let operation = &self.profile.regions[key.0.0];
+        if operation.ends_team() {
             return place.processes.iter().flat_map(|&process| self.threads[&process].iter().map(move |&thread| (process, thread))).collect();
         }
-        let is_alone = is_meeting(name) && place.of_threads.len() == place.processes.len();
+        let is_alone = is_meeting(operation) && place.of_threads.len() == place.processes.len();
         let comes = |(process, thread): &(usize, u32)| place.processes.contains(process) && (is_alone || late.contains(thread));
-        let elsewhere = self.of_operation(operation).flat_map(|place| place.of_threads.keys().copied()).filter(comes);
+        let elsewhere = self.of_operation(key.0).flat_map(|place| place.of_threads.keys().copied()).filter(comes);
         own().chain(elsewhere).collect()
     }
 
@@ -219,7 +193,7 @@ impl Teams<'_> {
         let search = Search { profile: self.profile, compensated: self.compensated, tree, peers };
         let wait = Wait::in_function(self.profile, tree, function, operation, place.wait_s);
         // Only who has begun a team waits for its end, but for members of teams that wait for it.
-        if is_end_of_team(&self.profile.regions[operation.0].name) && !place.has_members {
+        if self.profile.regions[operation.0].ends_team() && !place.has_members {
             let waiting: Vec<u32> = place.waiters().iter().map(|(thread, _)| *thread).collect();
             let cause = search.cause_of_end(&wait, &waiting);
             return (cause.as_ref().map(|cause| cause.late.clone()).unwrap_or_default(), cause);
@@ -232,6 +206,7 @@ impl Teams<'_> {
 impl Place {
     /// Adds what a thread waits at a node.
     fn add(&mut self, location: &Location, figures: &CompensatedNode) {
+        self.measured_wait_s += figures.measured_wait_s;
         self.wait_s += figures.wait_s;
         self.below_s += figures.exclusive.value - figures.exclusive.low;
         self.above_s += figures.exclusive.high - figures.exclusive.value;
@@ -255,17 +230,19 @@ impl Place {
     }
 }
 
-/// Whether an operation begins a team and waits until it is done.
-fn is_end_of_team(operation: &str) -> bool {
-    operation == "omp parallel"
+impl From<(Key, Place)> for ThreadPlace {
+    fn from(((operation, caller), place): (Key, Place)) -> Self {
+        let threads = place.of_threads.values().filter(|wait_s| **wait_s > 0.0).count();
+        Self { operation, caller, measured_wait_s: place.measured_wait_s, wait_s: place.wait_s, calls: place.waits, threads }
+    }
 }
 
 /// Whether all threads of a team come to an operation.
-fn is_meeting(operation: &str) -> bool {
-    is_end_of_team(operation) || matches!(operation, "omp barrier" | "pthread_barrier_wait")
+fn is_meeting(operation: &Region) -> bool {
+    operation.ends_team() || matches!(&*operation.name, "omp barrier" | "pthread_barrier_wait")
 }
 
 /// Whether an operation is a wait for a lock that another thread has.
-fn is_lock(operation: &str) -> bool {
-    operation.starts_with("contended ")
+fn is_lock(operation: &Region) -> bool {
+    operation.name.starts_with("contended ")
 }

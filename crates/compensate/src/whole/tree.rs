@@ -76,7 +76,7 @@ impl CallTree {
     /// The regions that a path lies in and that are wholes, from the innermost on: parts of functions, as loops and call sites are, are passed over.
     pub(super) fn wholes_above<'a>(&'a self, profile: &'a Profile, path: usize) -> impl Iterator<Item = RegionIndex> + 'a {
         let above = std::iter::successors(self.paths[path].parent, |&above| self.paths[above].parent);
-        above.map(|above| self.paths[above].region).filter(|&region| !is_part(profile.regions[region.0].kind))
+        above.map(|above| self.paths[above].region).filter(|&region| !profile.regions[region.0].kind.is_part())
     }
 
     /// The indices of the paths directly below each path.
@@ -112,11 +112,6 @@ impl CallTree {
         }
         nested
     }
-}
-
-/// Whether regions of a kind are parts of functions.
-pub(super) fn is_part(kind: RegionKind) -> bool {
-    matches!(kind, RegionKind::Loop | RegionKind::Iteration | RegionKind::CallSite)
 }
 
 /// A tree while region graphs are joined.

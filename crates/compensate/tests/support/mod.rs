@@ -104,6 +104,18 @@ pub(crate) fn two_phases(second: [(f64, f64); 2]) -> Profile {
     profile
 }
 
+/// Threads of a process that work and then wait at a barrier, for so many seconds each.
+pub(crate) fn threads_with(of: &[(f64, f64)], operation: &str) -> Profile {
+    let mut profile = ranks_with(of.len() as u32, |rank| (of[rank as usize].0, of[rank as usize].1, None));
+    profile.regions[2] = Region { kind: RegionKind::Threads, name: operation.into(), ..profile.regions[2].clone() };
+    profile.processes.truncate(1);
+    (profile.processes[0].rank, profile.processes[0].world_size) = (None, None);
+    for (thread, location) in profile.locations.iter_mut().enumerate() {
+        (location.process, location.thread) = (ProcessIndex(0), thread as u32);
+    }
+    profile
+}
+
 /// All that is found in a run, with delays taken off.
 pub(crate) fn all_findings(profile: &Profile) -> Vec<Finding> {
     let compensated = compensate(profile, Mode::Parallel);

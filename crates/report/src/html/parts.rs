@@ -2,22 +2,19 @@
 
 use std::fmt::Write;
 
-use tare_compensate::whole::WaitPlace;
 use tare_compensate::{Mark, Mode};
 
 use super::markup::{self, escape};
-use super::{classes, costs, ranks, summary, thread_waits};
+use super::{classes, costs, ranks, summary, waits};
 use crate::budget::Spent;
 use crate::instrument::by_reason;
-use crate::layout::{Glyphs, Page};
+use crate::layout::Glyphs;
 use crate::metrics;
-use crate::number::{Column, count, exact_count, plural, time_with_unit};
+use crate::number::{count, exact_count, plural, time_with_unit};
 use crate::run::{Results, Run};
 use crate::select::Decision;
 use crate::switches;
-use crate::view::{
-    RegionRow, Size, Time, Trust, Whole, column_of_ranks, ending, for_whom, knows_waiting, longest, rank_rows, reasons, unended, wait_rows,
-};
+use crate::view::{RegionRow, Size, Time, Trust, Whole, ending, rank_rows, reasons};
 
 /// The characters of the page.
 pub(super) const GLYPHS: &Glyphs = &Glyphs::PAGE;
@@ -54,7 +51,7 @@ pub(super) fn write(html: &mut String, parts: &Parts<'_>) {
     html.push_str("<div id=\"stage\"><main>");
     summary::write(html, parts);
     FILLED[..3].iter().for_each(|part| filled(html, part));
-    waits(html, parts);
+    waits::section(html, parts);
     beside_time(html, parts);
     filled(html, &FILLED[3]);
     classes::write(html, parts);
@@ -105,81 +102,6 @@ fn filled(html: &mut String, (id, title, text): &(&str, &str, &str)) {
         html,
         "<section id=\"{id}\" class=\"filled\" aria-labelledby=\"{id}-h\" tabindex=\"-1\" hidden><h2 id=\"{id}-h\">{title}</h2><p class=\"muted\">{text}</p></section>"
     );
-}
-
-/// Places that are listed of those where ranks wait.
-const PLACES: usize = 12;
-/// Ranks that are named of those that wait.
-const RANKS_NAMED: usize = 3;
-/// Ranks that a place knows when ranks are selected.
-const RANKS_MARKED: usize = 1024;
-
-fn waits(html: &mut String, parts: &Parts<'_>) {
-    html.push_str("<section id=\"waits\" aria-labelledby=\"waits-h\" tabindex=\"-1\"><h2 id=\"waits-h\">Waits</h2>");
-    waits_of_ranks(html, parts);
-    thread_waits::table(html, parts);
-    html.push_str("</section>");
-}
-
-fn waits_of_ranks(html: &mut String, parts: &Parts<'_>) {
-    let rows = wait_rows(parts.results, parts.whole);
-    if rows.is_empty() && !parts.results.profile.has_ranks() && !parts.whole.thread_places.is_empty() {
-        return;
-    }
-    if rows.is_empty() {
-        let profile = parts.results.profile;
-        let was_cut_off = unended(parts.run, parts.results, &Page::default(), GLYPHS).is_some() || parts.run.stopped_by.is_some();
-        let was_measured = parts.time.is_some();
-        html.push_str(match (knows_waiting(parts.run, profile), was_cut_off) {
-            _ if !was_measured => "<p>Nothing was measured.</p>",
-            (false, _) => "<p>Where ranks waited is not known of this file.</p>",
-            (true, true) => "<p>No wait of a rank for another had ended when the run was cut off.</p>",
-            (true, false) => "<p>No rank waited for another.</p>",
-        });
-        return;
-    }
-    let unit = Column::for_largest(rows[0].shown_s.max(rows[0].measured_s));
-    let name = unit.unit.name(GLYPHS);
-    let listed = &rows[..rows.len().min(PLACES)];
-    let (waiting, awaited) = (column_of_ranks(listed, |place| &place.waiters), column_of_ranks(listed, |place| &place.awaited));
-    let _ = write!(
-        html,
-        "<p class=\"muted\">Where ranks wait for each other, mean over the ranks; compensated less than measured is waiting that measuring made, more is waiting that it hid.</p>\
-         {}<thead><tr><th scope=\"col\">Operation</th><th scope=\"col\">Waiting, {name}</th><th scope=\"col\">Measured, {name}</th>\
-         <th scope=\"col\">Calls</th><th scope=\"col\">Who waits, {}</th><th scope=\"col\">For whom, {}</th></tr></thead><tbody>",
-        markup::table("Places where ranks wait"),
-        waiting.name(GLYPHS),
-        awaited.name(GLYPHS)
-    );
-    for row in listed {
-        let caller = row.caller.map_or_else(String::new, |caller| format!(" in {}", markup::name(caller, 48)));
-        let _ = write!(
-            html,
-            "<tr data-region=\"{}\" data-caller=\"{}\" data-ranks=\"{}\"><th scope=\"row\"><span>{}</span>{caller}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
-            row.place.operation.0,
-            row.place.caller.map_or_else(String::new, |caller| caller.0.to_string()),
-            waiting_ranks(row.place),
-            escape(row.operation),
-            unit.plain(row.shown_s, GLYPHS),
-            unit.plain(row.measured_s, GLYPHS),
-            count(row.calls, GLYPHS),
-            longest(&row.place.waiters, RANKS_NAMED, waiting, GLYPHS),
-            for_whom(row, RANKS_NAMED, awaited, GLYPHS)
-        );
-    }
-    html.push_str("</tbody>");
-    html.push_str(markup::TABLE_END);
-    if rows.len() > PLACES {
-        let _ = write!(html, "<p class=\"muted\">{} more places where less is waited.</p>", rows.len() - PLACES);
-    }
-}
-
-/// Ranks with a tenth of the longest wait at least, those that wait most first and no more than [`RANKS_MARKED`].
-fn waiting_ranks(place: &WaitPlace) -> String {
-    let most = place.waiters.iter().map(|(_, seconds)| *seconds).fold(0.0, f64::max);
-    let mut ranks: Vec<&(u32, f64)> = place.waiters.iter().filter(|(_, seconds)| *seconds > 0.0 && *seconds >= 0.1 * most).collect();
-    ranks.sort_by(|one, other| other.1.total_cmp(&one.1));
-    ranks.iter().take(RANKS_MARKED).map(|(rank, _)| rank.to_string()).collect::<Vec<_>>().join(" ")
 }
 
 /// Rows of each table of what was measured beside time.

@@ -138,7 +138,7 @@ impl Words<'_> {
             }
             FindingKind::Asleep { ranks, longest_s, outside_s, in_files_s } => self.asleep(ranks, (*longest_s, *outside_s), *in_files_s),
             FindingKind::Threads { threads, processes, awaited, cause } => {
-                self.threads(self.name(finding.region), *threads, *processes, awaited, cause.as_ref())
+                self.threads(&self.profile.regions[finding.region.0], *threads, *processes, awaited, cause.as_ref())
             }
             FindingKind::Lock { threads, processes, waits, each_s } => self.lock(self.name(finding.region), *threads, *processes, (*waits, *each_s)),
             FindingKind::HotSpot { part, calls, per_call_s, asleep_s } => self.hot_spot(finding.region, (*part, *asleep_s), *calls, *per_call_s),
@@ -221,7 +221,7 @@ impl Words<'_> {
     /// which ended with that call. What threads run at a barrier are tasks of anywhere.
     fn at_team(&self, region: RegionIndex, caller: Option<RegionIndex>) -> String {
         let mut outlined = BTreeSet::new();
-        for location in self.profile.locations.iter().filter(|_| is_end_of_team(self.name(region))) {
+        for location in self.profile.locations.iter().filter(|_| self.profile.regions[region.0].ends_team()) {
             let is_here = |node: usize| location.nodes[node].region == region && self.is_called_by(location, node, caller);
             outlined.extend(location.nodes.iter().filter(|node| node.parent.is_some_and(is_here)).map(|node| node.region));
         }
@@ -234,8 +234,7 @@ impl Words<'_> {
 
     /// Whether a node is called by a region, or from a part of it.
     fn is_called_by(&self, location: &Location, node: usize, caller: Option<RegionIndex>) -> bool {
-        let is_part =
-            |region: RegionIndex| matches!(self.profile.regions[region.0].kind, RegionKind::CallSite | RegionKind::Loop | RegionKind::Iteration);
+        let is_part = |region: RegionIndex| self.profile.regions[region.0].kind.is_part();
         let above =
             std::iter::successors(location.nodes[node].parent, |&above| location.nodes[above].parent).map(|above| location.nodes[above].region);
         let mut callers = above.scan(false, |is_whole, region| (!std::mem::replace(is_whole, !is_part(region))).then_some(region));
@@ -328,11 +327,6 @@ impl Words<'_> {
     }
 }
 
-/// Whether an operation begins a team and waits until it is done.
-fn is_end_of_team(operation: &str) -> bool {
-    operation == "omp parallel"
-}
-
 /// Whether it is known where ranks waited: other tools' files do not say it, but for those that were ours and have kept it.
 pub(crate) fn knows_waiting(run: &Run, profile: &Profile) -> bool {
     run.measured_by.is_none() || profile.locations.iter().flat_map(|location| &location.nodes).any(|node| node.exchanged().wait_ticks > 0)
@@ -396,6 +390,7 @@ fn numbered(what: &str, numbers: &[u32], glyphs: &Glyphs) -> String {
 #[cfg(test)]
 mod tests {
     use tare_compensate::whole::Shortage;
+    use tare_profile::Region;
 
     use super::*;
 
@@ -409,7 +404,7 @@ mod tests {
     /// A finding on a profile of four ranks, in words.
     fn in_words(kind: FindingKind, certainty: Certainty, run: &Run) -> FindingText {
         let mut profile = Profile::default();
-        profile.regions.push(tare_profile::Region::named(RegionKind::Mpi, "MPI_Send", "MPI"));
+        profile.regions.push(Region::named(RegionKind::Mpi, "MPI_Send", "MPI"));
         let of_rank = |rank| tare_profile::Process { rank: Some(rank), ..tare_profile::Process::default() };
         profile.processes.extend((0..4).map(of_rank));
         let trust = Trust {
@@ -503,15 +498,20 @@ mod tests {
         assert_eq!(what, "rank 1 has been in it for 7.90 s; what of that is waiting is known when it returns");
     }
 
+    /// An operation of threads.
+    fn threads(name: &str) -> Region {
+        Region::named(RegionKind::Threads, name, "threads")
+    }
+
     #[test]
     fn at_the_end_of_a_team_those_wait_that_are_done() {
         let (profile, run) = (Profile::default(), Run::default());
         let words = Words { profile: &profile, run: &run, page: None, glyphs: &Glyphs::UNICODE };
-        let what = |operation: &str, processes: usize, awaited: &[u32]| words.threads(operation, 4, processes, awaited, None).1;
+        let what = |operation: &str, processes: usize, awaited: &[u32]| words.threads(&threads(operation), 4, processes, awaited, None).1;
         assert_eq!(what("omp parallel", 1, &[]), "the threads that are done wait until the last of 4 is");
         assert_eq!(what("omp parallel", 2, &[]), "in 2 processes the threads that are done wait until the last one of their team is");
         assert_eq!(what("omp barrier", 1, &[]), "4 threads wait in turn until the last one arrives");
-        assert_eq!(words.threads("pthread_barrier_wait", 1, 1, &[], None).1, "a thread waits until the last of the others arrives");
+        assert_eq!(words.threads(&threads("pthread_barrier_wait"), 1, 1, &[], None).1, "a thread waits until the last of the others arrives");
         assert_eq!(what("omp barrier", 1, &[3]), "threads wait until thread 3 arrives");
         assert_eq!(what("omp barrier", 2, &[2, 3]), "in 2 processes threads wait until threads 2–3 arrive");
         assert_eq!(what("omp parallel", 1, &[3]), "the thread that began it waits until thread 3 is done");
@@ -520,12 +520,12 @@ mod tests {
 
     #[test]
     fn what_one_thread_does_alone_is_not_divided_by_a_schedule() {
-        let profile = Profile { regions: vec![tare_profile::Region::named(RegionKind::Function, "master_only", "a")], ..Profile::default() };
+        let profile = Profile { regions: vec![Region::named(RegionKind::Function, "master_only", "a")], ..Profile::default() };
         let run = Run::default();
         let words = Words { profile: &profile, run: &run, page: None, glyphs: &Glyphs::ASCII };
         let attempt = |ahead, late: u32| {
             let cause = Cause { late: vec![late], region: RegionIndex(0), within: None, caller: None, ahead, explains: 1.0 };
-            words.threads("omp barrier", 2, 1, &[late], Some(&cause)).2.expect("something to try")
+            words.threads(&threads("omp barrier"), 2, 1, &[late], Some(&cause)).2.expect("something to try")
         };
         assert_eq!(attempt(f64::INFINITY, 0), "less that thread 0 does alone, or that divided over the threads");
         assert!(attempt(1.0, 0).contains("schedule") && attempt(1.0, 0).ends_with("less that thread 0 does alone"));
@@ -546,14 +546,10 @@ mod tests {
 
     #[test]
     fn a_parallel_region_is_named_by_what_its_threads_run() {
-        let function = |name: &str, line| tare_profile::Region {
-            line,
-            file: "/src/uneven.c".into(),
-            ..tare_profile::Region::named(RegionKind::Function, name, "a")
-        };
+        let function = |name: &str, line| Region { line, file: "/src/uneven.c".into(), ..Region::named(RegionKind::Function, name, "a") };
         let node = |region, parent| tare_profile::Node { region: RegionIndex(region), parent, ..tare_profile::Node::default() };
         let nodes = vec![node(0, None), node(1, Some(0)), node(2, Some(1))];
-        let parallel = tare_profile::Region::named(RegionKind::Threads, "omp parallel", "threads");
+        let parallel = Region::named(RegionKind::Threads, "omp parallel", "threads");
         let mut profile = Profile {
             regions: vec![function("main", 9), parallel, function("triangle._omp_fn.0", 6)],
             locations: vec![tare_profile::Location { nodes, ..tare_profile::Location::default() }],

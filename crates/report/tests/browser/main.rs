@@ -6,6 +6,7 @@ mod fields;
 mod looks;
 mod pictures;
 mod runs;
+mod search;
 mod selection;
 mod stand_in;
 #[path = "../support/mod.rs"]

@@ -78,7 +78,7 @@ fn batches() -> Batches {
         on: sums(2000, 90),
         off: sums(200, 61),
         off_twice: sums(50, 62),
-        diverted: BatchSums::NONE,
+        diverted: sums(200, 90),
         off_cost: 1.0,
         beside: 0.0,
         first_calls: 0,

@@ -1,10 +1,10 @@
 //! What is said of each kind of finding: its mark, what it is, what to try.
 
 use tare_compensate::whole::{Cause, Shortage};
-use tare_profile::{RegionIndex, RegionKind};
+use tare_profile::{Region, RegionIndex, RegionKind};
 
 use super::super::shortage::had_none;
-use super::{CUT_OFF, FAR, OPEN, Words, is_end_of_team, knows_waiting, numbered, verb};
+use super::{CUT_OFF, FAR, OPEN, Words, knows_waiting, numbered, verb};
 use crate::number::{byte_size, count, share, time_with_unit};
 use crate::shell;
 
@@ -82,14 +82,14 @@ impl Words<'_> {
 
     pub(super) fn threads(
         &self,
-        operation: &str,
+        operation: &Region,
         threads: usize,
         processes: usize,
         awaited: &[u32],
         cause: Option<&Cause>,
     ) -> (&'static str, String, Option<String>) {
         // At the end of a team who began it waits, and the others, for that and for the next one.
-        let is_of_team = is_end_of_team(operation);
+        let is_of_team = operation.ends_team();
         let late = numbered("thread", awaited, self.glyphs);
         let of_processes = if processes == 1 { String::new() } else { format!("in {processes} processes ") };
         let (arrive, are) = (verb(awaited, "arrive"), if awaited.len() == 1 { "is" } else { "are" });
@@ -104,15 +104,16 @@ impl Words<'_> {
             _ => format!("{of_processes}threads wait until {late} {arrive}"),
         };
         let because = cause.map(|cause| self.more(awaited, cause, &numbered("thread", &cause.late, self.glyphs))).unwrap_or_default();
+        let is_openmp = operation.name.starts_with("omp");
         let is_first = awaited.first() == Some(&0);
         let attempt = match cause {
-            Some(cause) if operation.starts_with("omp") && awaited == [0] && cause.ahead >= FAR => {
+            Some(cause) if is_openmp && awaited == [0] && cause.ahead >= FAR => {
                 "less that thread 0 does alone, or that divided over the threads".to_string()
             }
-            _ if operation.starts_with("omp") && is_first => {
+            _ if is_openmp && is_first => {
                 "work that is divided as it comes, by `schedule(dynamic)`, or more evenly, and less that thread 0 does alone".to_string()
             }
-            _ if operation.starts_with("omp") => "work that is divided as it comes, by `schedule(dynamic)`, or more evenly".to_string(),
+            _ if is_openmp => "work that is divided as it comes, by `schedule(dynamic)`, or more evenly".to_string(),
             Some(cause) => self.moved(cause, &numbered("thread", &cause.late, self.glyphs)),
             None => "work that is divided more evenly over the threads".to_string(),
         };
