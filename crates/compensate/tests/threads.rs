@@ -5,7 +5,7 @@ mod support;
 use support::{all_findings, threads_with};
 use tare_compensate::whole::{Certainty, Classes, FindingKind};
 use tare_compensate::{Mode, compensate};
-use tare_profile::{Exchanged, Node, Profile, Region, RegionIndex, RegionKind};
+use tare_profile::{Exchanged, Node, ProcessIndex, Profile, Region, RegionIndex, RegionKind};
 
 #[test]
 fn threads_that_wait_at_a_barrier_are_a_finding_and_those_that_wait_for_an_end_are_none() {
@@ -41,6 +41,25 @@ fn threads_that_come_to_a_barrier_by_calls_of_their_own_meet_there() {
     assert_eq!(found[0].caller, Some(RegionIndex(3)), "both calls are in one line");
     profile.regions[4].line = 12;
     assert_eq!(all_findings(&profile)[0].caller, Some(RegionIndex(1)), "the function, where they are not");
+}
+
+/// In one process the first thread waits, in the other one the second.
+#[test]
+fn processes_whose_threads_wait_for_others_blame_nobody_for_all() {
+    let mut profile = threads_with(&[(0.5, 1.5), (2.0, 0.0), (2.0, 0.0), (0.5, 1.5)], "omp barrier");
+    profile.processes.push(profile.processes[0].clone());
+    for (index, location) in profile.locations.iter_mut().enumerate() {
+        (location.process, location.thread) = (ProcessIndex(index / 2), index as u32 % 2);
+    }
+    let awaited = |profile: &Profile| match &all_findings(profile)[0].kind {
+        FindingKind::Threads { processes: 2, awaited, .. } => awaited.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(awaited(&profile), []);
+    let nodes = |profile: &Profile| [2, 3].map(|index| profile.locations[index].nodes.clone());
+    let [first, second] = nodes(&profile);
+    (profile.locations[2].nodes, profile.locations[3].nodes) = (second, first);
+    assert_eq!(awaited(&profile), [1]);
 }
 
 /// A pool waits for the work of who comes to the barrier in a function of its own.

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use tare_compensate::whole::Classes;
+use tare_compensate::whole::{Classes, ThreadPlace};
 use tare_compensate::{CompensatedNode, Figure, Mark};
 use tare_profile::{Clock, DelayModel, Location, MpiLibrary, Node, SIZE_CLASSES, State, most_of_class};
 
@@ -188,6 +188,7 @@ struct WholeDocument {
     classes: ClassesDocument,
     findings: Vec<FindingDocument>,
     waits: Vec<WaitPlaceDocument>,
+    thread_waits: Vec<ThreadPlaceDocument>,
 }
 
 /// A place where ranks wait; seconds are sums over the ranks.
@@ -200,6 +201,24 @@ struct WaitPlaceDocument {
     waiters: Vec<RankDocument>,
     awaited: Vec<RankDocument>,
     last: Vec<u32>,
+}
+
+/// A place where threads wait for one another; seconds are sums over the threads.
+#[derive(Serialize)]
+struct ThreadPlaceDocument {
+    operation: usize,
+    caller: Option<usize>,
+    calls: u64,
+    wait: WaitDocument,
+    threads: usize,
+}
+
+impl ThreadPlaceDocument {
+    fn of(place: &ThreadPlace) -> Self {
+        let &ThreadPlace { operation, caller, measured_wait_s, wait_s, calls, threads } = place;
+        let wait = WaitDocument { measured_s: Some(measured_wait_s), compensated_s: Some(wait_s) };
+        Self { operation: operation.0, caller: caller.map(|caller| caller.0), calls, wait, threads }
+    }
 }
 
 #[derive(Serialize)]
@@ -305,6 +324,7 @@ impl WholeDocument {
             },
             findings: findings.into_iter().map(FindingDocument::of).collect(),
             waits: wait_rows(results, &whole).iter().map(WaitPlaceDocument::of).collect(),
+            thread_waits: whole.thread_places.iter().map(ThreadPlaceDocument::of).collect(),
         }
     }
 }

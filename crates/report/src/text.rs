@@ -1,5 +1,7 @@
 //! A run as text: the summary at its end, and the full report.
 
+mod waits;
+
 use tare_compensate::Mode;
 
 use crate::budget::Spent;
@@ -14,8 +16,8 @@ use crate::short::name_in_words;
 use crate::style::Role;
 use crate::switches;
 use crate::view::{
-    self, Doubt, FindingText, LINES, RankRow, RegionRow, Size, Time, Trust, Undelayed, WaitRow, Whole, ending, finding_texts, no_finding,
-    nothing_measured, rank_rows, region_rows, remedy_for_nothing,
+    self, Doubt, FindingText, LINES, RankRow, RegionRow, Size, Time, Trust, Undelayed, Whole, ending, finding_texts, no_finding, nothing_measured,
+    rank_rows, region_rows, remedy_for_nothing,
 };
 
 /// Ranks that a summary shows one by one.
@@ -128,7 +130,8 @@ impl Text<'_> {
         self.regions(writer, &regions, top);
         self.foot(writer, &regions[..top.min(regions.len())], &ranks);
         if self.is_full {
-            self.waits(writer, &view::wait_rows(self.results, &whole), limit);
+            self.waits_of_ranks(writer, &view::wait_rows(self.results, &whole), limit);
+            self.waits_of_threads(writer, &view::thread_wait_rows(self.results, &whole), limit);
         }
         metrics::tables(writer, self.results.profile, top);
         if !self.is_full {
@@ -156,31 +159,6 @@ impl Text<'_> {
             writer.bar(row.name, &share, row.share);
         }
         writer.blank();
-    }
-
-    fn waits(&self, writer: &mut Writer<'_>, rows: &[WaitRow<'_>], limit: usize) {
-        let glyphs = writer.glyphs();
-        let (rows, left) = rows.split_at(limit.min(rows.len()));
-        let Some(longest) = rows.iter().map(|row| row.shown_s.max(row.measured_s)).reduce(f64::max) else { return };
-        let unit = Unit::for_largest(longest);
-        let cells = |cell: &dyn Fn(&WaitRow<'_>) -> String| rows.iter().map(cell).collect::<Vec<_>>();
-        let name = |row: &WaitRow<'_>| row.caller.map_or_else(|| row.operation.to_string(), |caller| format!("{} in {caller}", row.operation));
-        writer.blank();
-        let names = Column::new(format!("Waiting, {}", unit.unit.name(glyphs)), Align::Left, 0, cells(&name));
-        let mut columns = vec![Column::new(self.read_as(), Align::Point, 1, cells(&|row| unit.plain(row.measured_s, glyphs)))];
-        if self.results.shown.mode == Mode::Parallel {
-            columns.push(Column::new("parallel", Align::Point, 0, cells(&|row| unit.plain(row.shown_s, glyphs))));
-        }
-        columns.push(Column::new("calls", Align::Right, 3, cells(&|row| count(row.calls, glyphs))));
-        let most = view::column_of_ranks(rows, |place| &place.waiters);
-        let waiters = cells(&|row| view::longest(&row.place.waiters, 1, most, glyphs));
-        columns.push(Column::new(format!("waits most, {}", most.name(glyphs)), Align::Left, 4, waiters));
-        let unit = view::column_of_ranks(rows, |place| &place.awaited);
-        columns.push(Column::new(format!("for, {}", unit.name(glyphs)), Align::Left, 5, cells(&|row| view::for_whom(row, 1, unit, glyphs))));
-        writer.table(&names, columns);
-        if !left.is_empty() {
-            writer.words("  ", 2, &format!("({}{})", plural(left.len(), "more place", "more places", glyphs), self.how_to_see_all()));
-        }
     }
 
     fn findings(&self, writer: &mut Writer<'_>, whole: &Whole, findings: &[FindingText]) {

@@ -6,6 +6,7 @@ use serde_json::Value;
 use support::{alone_and_lossy, master_and_worker, run};
 use tare_compensate::Mode;
 use tare_compensate::validation::{Measured, Pair, Unmeasured, Validation};
+use tare_profile::{Region, RegionKind};
 use tare_report::inspect::{Function, Image, Inspection, Listing, Part, Rows};
 use tare_report::instrument::{FunctionCounts, Instrumented, Phase, RefusedSite, SiteCounts};
 use tare_report::select::{Decided, Decision, Selected};
@@ -66,6 +67,20 @@ fn the_whole_run_is_summed_up_with_its_findings() {
     assert!(finding["what"].as_str().is_some_and(|what| what.starts_with("rank 0 waits for rank 1, which spends")), "{finding}");
     let seconds = finding["seconds"].as_f64().expect("a number");
     assert!((seconds - 3.6).abs() < 1e-9, "7.2 s of waiting on one of two ranks are {seconds} s of the run at most");
+}
+
+#[test]
+fn where_threads_wait_is_listed() {
+    let mut profile = master_and_worker();
+    profile.regions[3] = Region::named(RegionKind::Threads, "omp barrier", "threads");
+    let document = parsed(&json::report(&run(), &Results::new(&profile, Mode::Parallel)));
+    let place = at(&document, "whole.thread_waits.0");
+    assert_eq!(
+        [place["operation"].as_u64(), place["caller"].as_u64(), place["calls"].as_u64(), place["threads"].as_u64()],
+        [Some(3), Some(1), Some(1_000), Some(1)]
+    );
+    let seconds = ["measured_s", "compensated_s"].map(|time| place["wait"][time].as_f64().expect("seconds"));
+    assert!((seconds[0] - 8.8).abs() < 1e-6 && (seconds[1] - 7.2).abs() < 1e-6, "{seconds:?}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use support::{alone_and_lossy, golden, many, master_and_worker, run};
 use tare_compensate::Mode;
 use tare_compensate::validation::{Measured, Pair, Unmeasured, Validation};
-use tare_profile::{Node, Processors, Profile, Region, RegionIndex, Standing, State, Switch, Why};
+use tare_profile::{Node, Processors, Profile, Region, RegionIndex, RegionKind, Standing, State, Switch, Why};
 use tare_report::{Exit, Page, Results, Run, Selection, text};
 use unicode_width::UnicodeWidthStr;
 
@@ -59,6 +59,26 @@ fn a_report_of_many_ranks_begins_with_what_was_found_and_has_an_end() {
     assert!(line("(550 more that took less time: --all shows them)") < line("more regions: "), "{short}");
     assert!(line("--all shows them)") < line("mean of 600 ranks"), "{short}");
     assert!(report(usize::MAX).lines().count() > 3_000 && !report(usize::MAX).contains("--all"));
+}
+
+#[test]
+fn where_threads_wait_has_a_table_of_its_own() {
+    let mut profile = master_and_worker();
+    profile.regions[3] = Region::named(RegionKind::Threads, "omp barrier", "threads");
+    let report = |mode| text::report(&run(), &Results::new(&profile, mode), &page(80));
+    let row = |text: &str| {
+        let mut lines = text.lines().skip_while(|line| !line.contains("Threads wait, s"));
+        let [head, row] = [lines.next(), lines.next()].map(|line| line.expect("a line of the table").to_string());
+        (head.split_whitespace().skip(3).map(String::from).collect::<Vec<_>>(), row.split_whitespace().map(String::from).collect::<Vec<_>>())
+    };
+    // Means of two ranks, of which one has all of it.
+    let parallel = report(Mode::Parallel);
+    fits(&parallel, 80);
+    let (head, cells) = row(&parallel);
+    assert_eq!(head, ["measured", "parallel", "calls", "threads"]);
+    assert_eq!(cells, ["omp", "barrier", "in", "main", "4.40", "3.60", "1000", "1"]);
+    assert_eq!(row(&report(Mode::Local)).1, ["omp", "barrier", "in", "main", "4.40", "1000", "1"]);
+    assert!(!text::report(&run(), &Results::new(&master_and_worker(), Mode::Parallel), &page(80)).contains("Threads wait"));
 }
 
 #[test]

@@ -40,6 +40,9 @@ struct Place {
     is_nested: bool,
 }
 
+/// A process in which less is waited at a place than this part of what the mean of all does says nothing of who is late.
+const LITTLE: f64 = 0.2;
+
 /// Threads of the smallest team in which one waits for another.
 const SMALLEST_TEAM: usize = 2;
 
@@ -140,7 +143,7 @@ impl Teams<'_> {
     fn finding(&self, key: Key, place: &Place) -> Option<Finding> {
         let operation = &self.profile.regions[key.0.0];
         let waiters = place.waiters();
-        let late = if is_lock(operation) { Vec::new() } else { self.last(key, &waiters) };
+        let late = if is_lock(operation) || !place.agrees() { Vec::new() } else { self.last(key, &waiters) };
         let taking_part = self.taking_part(key, place, &late);
         let all = if place.is_nested { SMALLEST_TEAM * place.processes.len() } else { taking_part.len() };
         let (seconds, below) = (place.wait_s / all as f64, place.below_s / all as f64);
@@ -219,6 +222,19 @@ impl Place {
         let mut of_numbers: BTreeMap<u32, f64> = BTreeMap::new();
         self.of_threads.iter().for_each(|((_, thread), waited)| *of_numbers.entry(*thread).or_default() += waited);
         of_numbers.into_iter().collect()
+    }
+
+    /// Whether the threads that hardly wait are those of the same numbers in all processes in which much is waited. Where they are not, each process waits for
+    /// a reason of its own.
+    fn agrees(&self) -> bool {
+        let mut processes = self.processes.iter().filter_map(|&process| {
+            let waiters: Vec<(u32, f64)> =
+                self.of_threads.range((process, 0)..=(process, u32::MAX)).map(|((_, thread), waited)| (*thread, *waited)).collect();
+            let waited: f64 = waiters.iter().map(|(_, waited)| waited).sum();
+            (waited * self.processes.len() as f64 >= LITTLE * self.wait_s).then(|| those_that_hardly_wait(&waiters))
+        });
+        let first = processes.next();
+        processes.all(|other| Some(&other) == first.as_ref())
     }
 
     /// Of what calls the operation that in which most was waited, where all of it is in one line.

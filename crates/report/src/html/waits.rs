@@ -8,7 +8,7 @@ use super::markup::{self, escape};
 use super::parts::{GLYPHS, Parts};
 use crate::layout::Page;
 use crate::number::{Column, count, exact_count};
-use crate::view::{column_of_ranks, for_whom, knows_waiting, longest, unended, wait_rows};
+use crate::view::{column_of_ranks, for_whom, knows_waiting, longest, thread_wait_rows, unended, wait_rows};
 
 /// Places that are listed, of ranks and of threads.
 const PLACES: usize = 12;
@@ -88,35 +88,34 @@ fn waiting_ranks(place: &WaitPlace) -> String {
 
 /// Nothing where no thread waits.
 fn of_threads(html: &mut String, parts: &Parts<'_>) {
-    let places = &parts.whole.thread_places;
-    let Some(first) = places.first() else { return };
-    let regions = &parts.results.profile.regions;
-    let unit = Column::for_largest(first.wait_s.max(first.measured_wait_s));
+    let rows = thread_wait_rows(parts.results, parts.whole);
+    let Some(first) = rows.first() else { return };
+    let unit = Column::for_largest(first.shown_s.max(first.measured_s));
     let name = unit.unit.name(GLYPHS);
     let _ = write!(
         html,
-        "<p class=\"muted\">Where threads wait for one another, over all threads. At the end of a parallel region, that of its members as well, until the next one.</p>\
+        "<p class=\"muted\">Where threads wait for one another: all threads together, mean over the ranks where there are some. At the end of a parallel region, that of its members as well, until the next one.</p>\
          {}<thead><tr><th scope=\"col\">Operation</th><th scope=\"col\">Waiting, {name}</th><th scope=\"col\">Measured, {name}</th>\
          <th scope=\"col\">Calls</th><th scope=\"col\">Threads</th></tr></thead><tbody>",
         markup::table("Places where threads wait"),
     );
-    for place in places.iter().take(PLACES) {
-        let caller = place.caller.map_or_else(String::new, |caller| format!(" in {}", markup::name(&regions[caller.0].name, 48)));
+    for row in rows.iter().take(PLACES) {
+        let caller = row.caller.map_or_else(String::new, |caller| format!(" in {}", markup::name(caller, 48)));
         let _ = write!(
             html,
             "<tr data-region=\"{}\" data-caller=\"{}\"><th scope=\"row\"><span>{}</span>{caller}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
-            place.operation.0,
-            place.caller.map_or_else(String::new, |caller| caller.0.to_string()),
-            escape(&regions[place.operation.0].name),
-            unit.plain(place.wait_s, GLYPHS),
-            unit.plain(place.measured_wait_s, GLYPHS),
-            if place.calls > 0 { count(place.calls, GLYPHS) } else { GLYPHS.unknown.to_string() },
-            exact_count(place.threads as u64, GLYPHS),
+            row.place.operation.0,
+            row.place.caller.map_or_else(String::new, |caller| caller.0.to_string()),
+            escape(row.operation),
+            unit.plain(row.shown_s, GLYPHS),
+            unit.plain(row.measured_s, GLYPHS),
+            row.calls.map_or_else(|| GLYPHS.unknown.to_string(), |calls| count(calls, GLYPHS)),
+            exact_count(row.threads as u64, GLYPHS),
         );
     }
     html.push_str("</tbody>");
     html.push_str(markup::TABLE_END);
-    if places.len() > PLACES {
-        let _ = write!(html, "<p class=\"muted\">{} more places where less is waited.</p>", places.len() - PLACES);
+    if rows.len() > PLACES {
+        let _ = write!(html, "<p class=\"muted\">{} more places where less is waited.</p>", rows.len() - PLACES);
     }
 }

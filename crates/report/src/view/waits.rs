@@ -1,6 +1,6 @@
 //! Places where ranks wait for each other.
 
-use tare_compensate::whole::{WaitPlace, last_to_arrive};
+use tare_compensate::whole::{ThreadPlace, WaitPlace, last_to_arrive};
 
 use super::{Size, Whole};
 use crate::layout::Glyphs;
@@ -35,6 +35,34 @@ pub(crate) fn wait_rows<'a>(results: &Results<'a>, whole: &'a Whole) -> Vec<Wait
         place,
     };
     whole.places.iter().filter(|place| place.wait_s > 0.0 || place.measured_wait_s > 0.0).map(row).collect()
+}
+
+/// A place where threads wait, ready to be read: all threads together, and the mean over the ranks.
+pub(crate) struct ThreadWaitRow<'a> {
+    pub(crate) operation: &'a str,
+    pub(crate) caller: Option<&'a str>,
+    pub(crate) shown_s: f64,
+    pub(crate) measured_s: f64,
+    /// `None` where members of a team wait that call nothing.
+    pub(crate) calls: Option<u64>,
+    pub(crate) threads: usize,
+    pub(crate) place: &'a ThreadPlace,
+}
+
+/// All places where threads wait for one another, those with the longest waits first.
+pub(crate) fn thread_wait_rows<'a>(results: &Results<'a>, whole: &'a Whole) -> Vec<ThreadWaitRow<'a>> {
+    let ranks = Size::of(results).ranks.max(1) as f64;
+    let regions = &results.profile.regions;
+    let row = |place: &'a ThreadPlace| ThreadWaitRow {
+        operation: &regions[place.operation.0].name,
+        caller: place.caller.map(|caller| &*regions[caller.0].name),
+        shown_s: place.wait_s / ranks,
+        measured_s: place.measured_wait_s / ranks,
+        calls: Some(place.calls).filter(|&calls| calls > 0),
+        threads: place.threads,
+        place,
+    };
+    whole.thread_places.iter().map(row).collect()
 }
 
 /// What of a place says seconds for each of some ranks.
