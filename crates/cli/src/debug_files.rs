@@ -6,14 +6,13 @@
 //! them, beside the image, and in the same directories. Nothing is downloaded.
 
 use std::ffi::OsStr;
-use std::fmt::Write as _;
 use std::fs::File;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
-use tare_image::Image;
 use tare_image::debug::{DebugFile, DebugLink, DebugSections, Inflation, SharedFile, SplitUnit, embedded_symbols};
+use tare_image::{Image, hexadecimal};
 
 /// What names the directories with debug files.
 const SETTING: &str = "TARE_DEBUG_PATH";
@@ -294,11 +293,4 @@ fn open(path: &Path) -> Option<Opened> {
     // SAFETY: debug files are written once and replaced by renaming; nobody shortens them while they are read.
     let bytes = unsafe { Mmap::map(&file) }.ok()?;
     Some(Opened { path: path.to_path_buf(), bytes })
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

@@ -262,7 +262,7 @@ impl<'data> Analysis<'data> {
 
     /// The build id in hexadecimal.
     pub(crate) fn build_id(&self) -> Option<String> {
-        self.image.build_id().map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect())
+        self.image.build_id().map(tare_image::hexadecimal)
     }
 }
 

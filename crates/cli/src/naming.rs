@@ -2,7 +2,6 @@
 //! while the program ran.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::Path;
 
 use tare_image::Image;
@@ -28,10 +27,7 @@ fn name_those_of(path: &Path, functions: Vec<&mut Region>) {
     if let Some(debug) = files.with_symbols() {
         image.add_symbols(&debug);
     }
-    let id = image.build_id().unwrap_or_default().iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    });
+    let id = image.build_id_text();
     let sections = files.sections(&image);
     let lines = Lines::new(&sections);
     for function in functions.into_iter().filter(|function| function.build_id == id) {

@@ -34,7 +34,7 @@ pub use error::ImageError;
 pub use finder::Finder;
 pub use foreign::Foreign;
 pub use lsda::{CallSite, Lsda};
-pub use names::demangle;
+pub use names::{demangle, hexadecimal};
 pub use plt::PltEntry;
 pub use relocations::{Relocation, RelocationKind};
 use symbols::Symbols;
@@ -213,6 +213,12 @@ impl<'data> Image<'data> {
     #[must_use]
     pub fn build_id(&self) -> Option<&'data [u8]> {
         self.notes().into_iter().find(|note| note.owner == "GNU" && note.kind == 3).map(|note| note.content)
+    }
+
+    /// The build id in hexadecimal, as people and other tools read it; empty where there is none.
+    #[must_use]
+    pub fn build_id_text(&self) -> String {
+        hexadecimal(self.build_id().unwrap_or_default())
     }
 
     /// The notes of all `PT_NOTE` segments.

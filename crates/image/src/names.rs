@@ -42,6 +42,12 @@ fn fortran(name: &str) -> Option<String> {
     (!module.is_empty() && !procedure.is_empty()).then(|| format!("{module}::{procedure}"))
 }
 
+/// Two lowercase digits for each byte, as build ids are written.
+#[must_use]
+pub fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::demangle;

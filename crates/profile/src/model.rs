@@ -102,7 +102,7 @@ impl Profile {
                 Err(error) => profile.unreadable.push(Unreadable { name: file.name.to_string(), error }),
             }
         }
-        let name = |identity: &[u8; 16]| identity.iter().map(|byte| format!("{byte:02x}")).collect::<String>() + ".regions";
+        let name = |identity: &[u8; 16]| tare_image::hexadecimal(identity) + ".regions";
         let undescribed = regions.undescribed().iter().map(|identity| Unreadable { name: name(identity), error: ReadError::Undescribed });
         profile.unreadable.extend(undescribed);
         // Damaged ones that no process needs.

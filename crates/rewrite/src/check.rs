@@ -157,7 +157,7 @@ impl<'data> Copy<'data> {
 }
 
 fn same_build(original: &Image<'_>, description: &Description) -> Result<(), CheckError> {
-    let found: String = original.build_id().unwrap_or_default().iter().map(|byte| format!("{byte:02x}")).collect();
+    let found = original.build_id_text();
     let expected = description.build_id.clone();
     if found == expected { Ok(()) } else { Err(CheckError::OtherBuild { expected: or_none(expected), found: or_none(found) }) }
 }

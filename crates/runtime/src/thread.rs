@@ -113,7 +113,7 @@ fn may_have_own() -> bool {
 
 /// A graph of its own in the file.
 fn begin(state: &'static ThreadState, thread: u32) -> Option<Local> {
-    let kit = leaves_enough().then(Kit::take).flatten()?;
+    let kit = take_kit()?;
     let Some((index, arena)) = graph_file::new_arena(thread) else {
         kit.leave();
         return None;
@@ -124,7 +124,7 @@ fn begin(state: &'static ThreadState, thread: u32) -> Option<Local> {
 
 /// A thread for which there is no room, because too many live at once: it is counted as lost.
 fn beyond_room(state: &'static ThreadState) -> Option<Local> {
-    let kit = leaves_enough().then(Kit::take).flatten()?;
+    let kit = take_kit()?;
     let Some(arena) = kit.scratch_arena().filter(|arena| arena.allocate_first()) else {
         kit.leave();
         return None;
@@ -136,9 +136,10 @@ fn beyond_room(state: &'static ThreadState) -> Option<Local> {
 /// Of what a limit leaves free of the address space a thread takes one in so many bytes at most: the program's own threads and memory come first.
 const PART_OF_FREE: u64 = 8;
 
-/// Whether a thread that is set up now leaves enough of the address space to the program, where a limit is set to it.
-fn leaves_enough() -> bool {
-    sys::free_address_space().is_none_or(|free| Kit::ADDRESS_SPACE * PART_OF_FREE <= free)
+/// What a thread needs, if one that is set up now leaves enough of the address space to the program, where a limit is set to it.
+fn take_kit() -> Option<&'static Kit> {
+    let leaves_enough = sys::free_address_space().is_none_or(|free| Kit::ADDRESS_SPACE * PART_OF_FREE <= free);
+    leaves_enough.then(Kit::take).flatten()
 }
 
 /// Connects a thread with an arena: site cache, table of edges, stack for slow paths. Others than its caller come to know the arena by [`publish`].

@@ -132,7 +132,7 @@ fn fresh_token() -> Result<String, Failure> {
     // SAFETY: a live buffer of that length.
     let read = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
     if read == bytes.len() as isize {
-        Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+        Ok(tare_image::hexadecimal(&bytes))
     } else {
         Err(Failure::new(Code::Unavailable, "the system gives no random numbers for a token").remedy("--token TOKEN"))
     }

@@ -8,6 +8,7 @@ use tare_report::shell;
 
 use crate::args::ViewArguments;
 use crate::failure::{Code, Failure};
+use crate::live::this_host;
 use crate::progress::during;
 use crate::results::Results;
 use crate::stdout;
@@ -25,7 +26,7 @@ pub(crate) fn view(arguments: &ViewArguments) -> Result<ExitCode, Failure> {
     let file = std::fs::canonicalize(&file).map_err(|error| cannot(&error))?;
     stdout::write_line(format!("file://{}", file.display()))?;
     if !(has_display() && opens(&file)) {
-        eprintln!("tare: no browser was opened; to see the page elsewhere: scp {}:{} .", host(), shell::path(&file));
+        eprintln!("tare: no browser was opened; to see the page elsewhere: scp {}:{} .", this_host(), shell::path(&file));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -60,8 +61,4 @@ fn has_display() -> bool {
 fn opens(file: &Path) -> bool {
     let opened = Command::new("xdg-open").arg(file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
     opened.is_ok_and(|status| status.success())
-}
-
-fn host() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/hostname").map_or_else(|_| "HOST".to_string(), |name| name.trim().to_string())
 }

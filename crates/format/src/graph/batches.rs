@@ -31,6 +31,10 @@ impl BatchSums {
 record! {
     /// The differential in place: time per call of one path in batches with the probe on, off, off with its work doubled, and on by
     /// the way of calls that are off.
+    ///
+    /// Of a wrapped function that asks, some of whose calls are let pass: `on` has the calls that were measured and answered with no, each as a batch of one;
+    /// `off` the rows of calls that passed, with all that went by meanwhile, and `off_twice` those rows in which all that lets a call pass was
+    /// done twice; `boundary` is the begin of the row under way, and `off_cost` what it costs there that a call passes. The other fields say nothing then.
     BatchRecord, 1024 {
         /// Index of the node.
         0 node: u32,
