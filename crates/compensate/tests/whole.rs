@@ -47,13 +47,27 @@ fn time_that_may_be_sleep_makes_no_hot_spot() {
 }
 
 #[test]
+fn who_sleeps_while_its_own_threads_work_may_wait_for_these() {
+    let mut profile = threads_with(&[(2.0, 0.0), (1.0, 0.0)], "omp barrier");
+    (profile.locations[0].asleep_s, profile.locations[1].ran_s) = (1.3, Some(0.4));
+    let asleep = |profile: &Profile| {
+        let found = all_findings(profile);
+        found.iter().find_map(|finding| if let FindingKind::Asleep { longest_s, .. } = finding.kind { Some(longest_s) } else { None })
+    };
+    assert!(asleep(&profile).is_some_and(|seconds| (seconds - 0.9).abs() < 1e-9));
+    (profile.locations[1].ran_s, profile.locations[1].queued_s) = (Some(1.0), Some(0.25));
+    assert_eq!(asleep(&profile), None);
+}
+
+#[test]
 fn a_program_that_sleeps_or_has_no_processor_is_told_so_beside_where_its_time_is() {
     let mut profile = threads_with(&[(2.0, 0.0)], "omp barrier");
     (profile.locations[0].asleep_s, profile.locations[0].queued_s) = (0.5, Some(0.3));
     let found = all_findings(&profile);
     let [asleep, hot_spot, none] = &found[..] else { panic!("{found:?}") };
-    let FindingKind::Asleep { ranks, longest_s, outside_s, in_files_s } = &asleep.kind else { panic!("{found:?}") };
+    let FindingKind::Asleep { ranks, longest_s, outside_s, within_s: Some(within_s), in_files_s } = &asleep.kind else { panic!("{found:?}") };
     assert_eq!((ranks.as_slice(), *longest_s, *in_files_s, asleep.certainty), ([].as_slice(), 0.5, None, Certainty::Sure));
+    assert_eq!((asleep.region, *within_s), (RegionIndex(1), 0.5), "the rest of its time is no longer than nothing");
     assert!((outside_s - 2.0).abs() < 1e-6 && (asleep.seconds.value - 0.5).abs() < 1e-9, "{asleep:?}");
     assert!(matches!(hot_spot.kind, FindingKind::HotSpot { asleep_s: 0.5, .. }) && hot_spot.certainty == Certainty::Likely, "{found:?}");
     let FindingKind::NoProcessor { longest, .. } = &none.kind else { panic!("{found:?}") };

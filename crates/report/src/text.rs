@@ -39,6 +39,8 @@ pub fn report(run: &Run, results: &Results<'_>, page: &Page) -> String {
     Text { run, results, is_full: true }.write(page)
 }
 
+/// What passes outside of MPI's start and end is told from this part of the time between on.
+const MUCH_OUTSIDE: f64 = 0.1;
 /// Ranks that are apart by less than this part are even.
 const EVEN: f64 = 0.005;
 
@@ -200,7 +202,12 @@ impl Text<'_> {
                 format!("{shown} {how}{so_far}, {beside} measured, dilation {}", time.dilation_in_words(glyphs))
             }
         };
-        writer.labelled("Time", &text);
+        let outside = if time.outside_mpi_s >= MUCH_OUTSIDE * time.measured_s && self.results.profile.has_ranks() {
+            format!("; up to {} more before MPI had started and after it had ended", time_with_unit(time.outside_mpi_s, glyphs))
+        } else {
+            String::new()
+        };
+        writer.labelled("Time", &format!("{text}{outside}"));
     }
 
     /// What the times are that were read: an export has them compensated.

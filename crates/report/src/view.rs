@@ -129,6 +129,8 @@ pub(crate) struct Time {
     pub(crate) measured_s: f64,
     /// Measured over compensated, less one.
     pub(crate) dilation: f64,
+    /// What the slowest rank took before it had started MPI and after it had ended it, as measured.
+    pub(crate) outside_mpi_s: f64,
 }
 
 impl Time {
@@ -143,7 +145,11 @@ impl Time {
             total(a).total_cmp(&total(b))
         })?;
         let dilation = if parallel > 0.0 { measured_s / parallel - 1.0 } else { 0.0 };
-        Some(Self { shown: results.shown.locations[slowest].total, measured_s, dilation })
+        let outside_mpi_s = longest(&|index| {
+            let figures = &results.shown.locations[index];
+            figures.nodes.first().map_or(0.0, |root| root.measured_inclusive_s - figures.measured_s)
+        });
+        Some(Self { shown: results.shown.locations[slowest].total, measured_s, dilation, outside_mpi_s })
     }
 
     /// The dilation in words, or what is known of it.

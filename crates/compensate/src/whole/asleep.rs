@@ -1,5 +1,6 @@
 //! Programs that sleep: outside of MPI and of waits for other threads their first threads neither had a processor nor could have used one, as
-//! who reads a file that is not in memory, or waits for a timer or for another process.
+//! who reads a file that is not in memory, or waits for a timer or for another process. For as long as other threads of the process work it may wait
+//! for these in ways that are not followed, as for futures and tasks: that is none.
 //!
 //! What could be won is bounded by each rank: without its sleep it would have been done earlier by that, and by what it waited for others that slept.
 
@@ -11,9 +12,12 @@ use crate::Compensated;
 use crate::whole::finding::{Certainty, Finding, FindingKind, figure};
 use crate::whole::peers::Peers;
 use crate::whole::shortage::BETWEEN_ANSWERS_S;
+use crate::whole::waits::WaitPlace;
 
 /// Sleep is a finding from this part of the run's time on.
 const LEAST_SLEEP: f64 = 0.05;
+/// It is told where it was from this part of it on.
+const MOST_OF_IT: f64 = 0.5;
 
 /// How long the first thread of a process slept: seconds.
 struct Sleep {
@@ -22,6 +26,8 @@ struct Sleep {
     asleep_s: f64,
     /// In which it can have slept.
     outside_s: f64,
+    /// The region of that with most time, and for how long it slept there at the least, where that is most of it.
+    within: Option<(RegionIndex, f64)>,
     /// For how long it waited for other ranks.
     waited_s: f64,
     /// What it spent in reading and writing files, where that was measured.
@@ -30,10 +36,14 @@ struct Sleep {
 }
 
 /// That a program sleeps, where that is much. In a run of several processes without ranks most of them wait for others as they should.
-pub(super) fn finding(profile: &Profile, compensated: &Compensated, ranks: &Peers, time: f64) -> Option<Finding> {
+pub(super) fn finding(profile: &Profile, compensated: &Compensated, ranks: &Peers, in_the_end: Option<&WaitPlace>, time: f64) -> Option<Finding> {
     let takes_part = |process: usize| profile.processes.len() == 1 || profile.processes[process].rank.is_some();
     let first_threads = profile.locations.iter().enumerate().filter(|(_, one)| one.thread == 0 && takes_part(one.process.0));
-    let sleeps: Vec<Sleep> = first_threads.map(|(index, location)| Sleep::of(profile, compensated, index, location)).collect();
+    let mut sleeps: Vec<Sleep> = first_threads.map(|(index, location)| Sleep::of(profile, compensated, index, location)).collect();
+    let waiters = in_the_end.map_or(&[][..], |place| &place.waiters);
+    for sleep in &mut sleeps {
+        sleep.waited_s += waiters.iter().find(|(rank, _)| Some(*rank) == sleep.rank).map_or(0.0, |(_, seconds)| *seconds);
+    }
     let longest = sleeps.iter().max_by(|one, other| one.asleep_s.total_cmp(&other.asleep_s))?;
     if longest.asleep_s < LEAST_SLEEP * time || sleeps.len() < ranks.count {
         return None;
@@ -43,8 +53,10 @@ pub(super) fn finding(profile: &Profile, compensated: &Compensated, ranks: &Peer
     let certainty = Certainty::of(won, won - seconds.low).filter(|_| won >= LEAST_SLEEP * time)?;
     let mut named: Vec<u32> = sleeps.iter().filter(|one| one.asleep_s >= 0.5 * longest.asleep_s).filter_map(|one| one.rank).collect();
     named.sort_unstable();
-    let kind = FindingKind::Asleep { ranks: named, longest_s: longest.asleep_s, outside_s: longest.outside_s, in_files_s: longest.in_files_s };
-    let region = profile.locations[longest.location].nodes.first()?.region;
+    let &Sleep { asleep_s, outside_s, in_files_s, within, .. } = longest;
+    let kind = FindingKind::Asleep { ranks: named, longest_s: asleep_s, outside_s, within_s: within.map(|(_, seconds)| seconds), in_files_s };
+    let root = profile.locations[longest.location].nodes.first()?.region;
+    let region = within.map_or(root, |(region, _)| region);
     Some(Finding { kind, region, caller: None, seconds, certainty, queued_s: None })
 }
 
@@ -63,19 +75,28 @@ pub(super) fn most_by_region(profile: &Profile, compensated: &Compensated) -> Ve
 
 impl Sleep {
     fn of(profile: &Profile, compensated: &Compensated, index: usize, location: &Location) -> Self {
-        let (mut outside_s, mut waited_s) = (0.0, 0.0);
+        let (mut spent, mut waited_s): (HashMap<RegionIndex, f64>, f64) = (HashMap::new(), 0.0);
         for (node, figures) in location.nodes.iter().zip(&compensated.locations[index].nodes) {
             match profile.region_of(node).kind {
                 RegionKind::Mpi => waited_s += figures.wait_s,
                 RegionKind::Threads => {}
-                _ => outside_s += figures.measured_exclusive_s,
+                _ => *spent.entry(node.region).or_default() += figures.measured_exclusive_s,
             }
         }
         let in_files_s = location.metrics.iter().position(|metric| metric.name == "io-time").map(|at| {
             let ticks: i64 = location.nodes.iter().filter_map(|node| node.values.get(at)).sum();
             profile.process_of(location).clock.seconds(ticks as f64)
         });
-        let asleep_s = location.asleep_s.min(outside_s);
-        Self { rank: profile.process_of(location).rank, asleep_s, outside_s, waited_s, in_files_s, location: index }
+        let outside_s: f64 = spent.values().sum();
+        let asleep_s = (location.asleep_s - busy_beside(profile, location)).clamp(0.0, outside_s.max(0.0));
+        let most = spent.into_iter().max_by(|(one, first), (other, second)| first.total_cmp(second).then(other.cmp(one)));
+        let within = most.map(|(region, seconds)| (region, asleep_s - (outside_s - seconds))).filter(|(_, least)| *least >= MOST_OF_IT * asleep_s);
+        Self { rank: profile.process_of(location).rank, asleep_s, outside_s, within, waited_s, in_files_s, location: index }
     }
+}
+
+/// For how long other threads of a location's process ran, or could have.
+fn busy_beside(profile: &Profile, location: &Location) -> f64 {
+    let others = profile.locations.iter().filter(|other| other.process == location.process && other.thread != location.thread);
+    others.map(|other| other.ran_s.unwrap_or(0.0) + other.queued_s.unwrap_or(0.0)).sum()
 }

@@ -125,6 +125,8 @@ pub enum FindingKind {
         longest_s: f64,
         /// Seconds in which it can have slept.
         outside_s: f64,
+        /// For how many of them it slept in the region of the finding at the least, where that is most.
+        within_s: Option<f64>,
         /// Seconds that it spent in reading and writing files, where that was measured.
         in_files_s: Option<f64>,
     },
@@ -217,7 +219,7 @@ pub fn findings(profile: &Profile, compensated: &Compensated, tree: &CallTree, p
         let open = unreturned(&place.open, place, &ranks, time, |ranks, longest| FindingKind::Open { ranks, longest });
         found.extend([cut_off, open, messages(place, &ranks, time, &queue)].into_iter().flatten());
     }
-    found.extend(asleep::finding(profile, compensated, &ranks, time));
+    found.extend(asleep::finding(profile, compensated, &ranks, in_the_end.as_ref(), time));
     found.sort_by(|one, other| other.seconds.value.total_cmp(&one.seconds.value));
     let (possible, mut findings): (Vec<_>, Vec<_>) = found.into_iter().partition(|finding| finding.certainty == Certainty::Possible);
     let uncertain_s: f64 = possible.iter().map(|finding| finding.seconds.value).sum();

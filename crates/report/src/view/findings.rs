@@ -136,7 +136,9 @@ impl Words<'_> {
                 let (sharing, attempt) = self.sharing(*sharing);
                 ("F-no-processor", format!("{what}{sharing}"), Some(attempt.to_string()))
             }
-            FindingKind::Asleep { ranks, longest_s, outside_s, in_files_s } => self.asleep(ranks, (*longest_s, *outside_s), *in_files_s),
+            FindingKind::Asleep { ranks, longest_s, outside_s, within_s, in_files_s } => {
+                self.asleep(ranks, (*longest_s, *outside_s), *within_s, *in_files_s)
+            }
             FindingKind::Threads { threads, processes, awaited, cause } => {
                 self.threads(&self.profile.regions[finding.region.0], *threads, *processes, awaited, cause.as_ref())
             }
@@ -177,6 +179,7 @@ impl Words<'_> {
             },
             at: match &finding.kind {
                 FindingKind::NoProcessor { .. } => "Processors".to_string(),
+                FindingKind::Asleep { within_s: Some(_), .. } => format!("Sleep in {}", self.placed(finding.region)),
                 FindingKind::Asleep { .. } => "Sleep".to_string(),
                 FindingKind::Threads { .. } => self.at_team(finding.region, finding.caller),
                 _ => self.at(finding.region, finding.caller),
@@ -288,9 +291,9 @@ impl Words<'_> {
     fn attempt(&self, awaited: &[u32], cause: &Option<Cause>) -> Option<String> {
         match cause {
             // All of a program is no place to change.
-            Some(cause) if self.name(cause.region) == MAIN && !self.has_loops() => {
-                Some("`tare profile --levels functions,loops` tells which loop of `main` it is".to_string())
-            }
+            Some(cause) if self.name(cause.region) == MAIN && !self.has_loops() => Some(self.with_left_out(cause.region).unwrap_or_else(|| {
+                "`tare profile --levels functions,loops` tells which loop of `main` it is, and `--library NAME` what a library does in it".to_string()
+            })),
             Some(cause) => Some(self.moved(cause, &self.ranks(&cause.late))),
             // What is late in one loop, and early in another, is neither over the whole run.
             None if !self.has_loops() => Some("`tare profile --levels functions,loops` tells one loop from another".to_string()),
@@ -392,6 +395,8 @@ mod tests {
     use tare_compensate::whole::Shortage;
     use tare_profile::Region;
 
+    use crate::InstrumentedImage;
+
     use super::*;
 
     #[test]
@@ -437,18 +442,34 @@ mod tests {
 
     #[test]
     fn who_sleeps_is_told_to_measure_files_and_then_what_they_took() {
-        let asleep = |ranks: &[u32], in_files_s| {
-            let kind = FindingKind::Asleep { ranks: ranks.to_vec(), longest_s: 1.5, outside_s: 4.0, in_files_s };
+        let asleep = |ranks: &[u32], within_s: Option<f64>, in_files_s| {
+            let kind = FindingKind::Asleep { ranks: ranks.to_vec(), longest_s: 1.5, outside_s: 4.0, within_s, in_files_s };
             let found = in_words(kind, Certainty::Sure, &Run::default());
-            assert_eq!((found.id, found.at.as_str()), ("F-asleep", "Sleep"));
+            assert_eq!((found.id, found.at.as_str()), ("F-asleep", if within_s.is_some() { "Sleep in MPI_Send" } else { "Sleep" }));
             (found.what.replace(Glyphs::UNICODE.thin_space, " "), found.attempt.is_some())
         };
-        let (what, has_attempt) = asleep(&[2], None);
+        let (what, has_attempt) = asleep(&[2], None, None);
         assert_eq!((what.as_str(), has_attempt), ("rank 2 waits for files, timers or other processes, for 1.50 s of 4.00 s outside MPI", true));
-        let (what, has_attempt) = asleep(&[1, 2], Some(0.7));
+        let (what, has_attempt) = asleep(&[1, 2], None, Some(0.7));
         let expected =
             "ranks 1–2 wait for files, timers or other processes, for up to 1.50 s of 4.00 s outside MPI; reading and writing files took 700 ms";
         assert_eq!((what.as_str(), has_attempt), (expected, false));
+        let (what, _) = asleep(&[2], Some(1.2), None);
+        assert!(what.ends_with("for 1.50 s of 4.00 s outside MPI, 1.20 s of it there at least"), "{what}");
+    }
+
+    /// Of a function the time of what it calls and was left out cannot be told from its own.
+    #[test]
+    fn what_was_left_out_may_be_where_the_time_is() {
+        let profile = Profile { regions: vec![Region::named(RegionKind::Function, "main", "/bin/app")], ..Profile::default() };
+        let image = |selected| InstrumentedImage { path: "/bin/app".into(), found: 3, selected, ..InstrumentedImage::default() };
+        let attempt = |selected| {
+            let run = Run { images: vec![image(selected)], ..Run::default() };
+            let words = Words { profile: &profile, run: &run, page: None, glyphs: &Glyphs::ASCII };
+            words.hot_spot(RegionIndex(0), (0.8, 0.0), 1, 2.0).2.expect("something to try")
+        };
+        assert_eq!(attempt(1), "`tare profile --preset all`, as it may be what it calls: 2 of 3 functions were left out");
+        assert!(attempt(3).contains("--levels functions,loops"));
     }
 
     #[test]

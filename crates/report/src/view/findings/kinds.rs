@@ -62,20 +62,21 @@ impl Words<'_> {
         }
     }
 
-    pub(super) fn asleep(&self, ranks: &[u32], (longest, outside): (f64, f64), in_files: Option<f64>) -> (&'static str, String, Option<String>) {
+    pub(super) fn asleep(
+        &self,
+        ranks: &[u32],
+        (longest, outside): (f64, f64),
+        within: Option<f64>,
+        in_files: Option<f64>,
+    ) -> (&'static str, String, Option<String>) {
         let time = |seconds| time_with_unit(seconds, self.glyphs);
         let (who, outside_mpi) = self.of_ranks(ranks);
         let up_to = if ranks.len() > 1 { "up to " } else { "" };
         let files = in_files.map(|seconds| format!("; reading and writing files took {}", time(seconds))).unwrap_or_default();
         let waits = if ranks.len() > 1 { "wait" } else { "waits" };
-        // Not all waits of threads for one another are followed.
-        let has_threads = self.profile.locations.iter().any(|location| location.thread > 0);
-        let others = if has_threads {
-            "files, timers, other processes, or threads of its own by futexes or tasks,"
-        } else {
-            "files, timers or other processes,"
-        };
-        let what = format!("{who} {waits} for {others} for {up_to}{} of {}{outside_mpi}{files}", time(longest), time(outside));
+        let there = within.map(|least| format!(", {} of it there at least", time(least))).unwrap_or_default();
+        let of = format!("{up_to}{} of {}{outside_mpi}", time(longest), time(outside));
+        let what = format!("{who} {waits} for files, timers or other processes, for {of}{there}{files}");
         let attempt = "`tare profile --metrics io-time,io-calls` tells whether it is files, and which";
         ("F-asleep", what, in_files.is_none().then(|| attempt.to_string()))
     }
@@ -153,13 +154,29 @@ impl Words<'_> {
         let whose = if self.profile.locations.len() == 1 { "" } else { " of all threads" };
         let asleep =
             if asleep_s > 0.0 { format!(", of which it may have slept for {}", time_with_unit(asleep_s, self.glyphs)) } else { String::new() };
-        let what = format!("{} of the time{whose} is spent in it itself, in {calls}{each}{asleep}", share(part, self.glyphs));
+        let what =
+            format!("{} of the time{whose} is spent in it, what it calls unmeasured included, in {calls}{each}{asleep}", share(part, self.glyphs));
         let attempt = match self.profile.regions[region.0].kind {
-            _ if per_call_s < SHORT_CALL_S => "fewer calls that do more each, or a function that is inlined",
-            RegionKind::Function if !self.has_loops() => "`tare profile --levels functions,loops` tells which of its loops it is",
-            _ => "less work there, or faster",
+            _ if let Some(attempt) = self.with_left_out(region) => attempt,
+            _ if per_call_s < SHORT_CALL_S => "fewer calls that do more each, or a function that is inlined".to_string(),
+            RegionKind::Function if !self.has_loops() => {
+                "`tare profile --levels functions,loops` tells which of its loops it is, and `--library NAME` what a library does in it".to_string()
+            }
+            _ => "less work there, or faster".to_string(),
         };
-        ("F-hot-spot", what, Some(attempt.to_string()))
+        ("F-hot-spot", what, Some(attempt))
+    }
+
+    /// What to try where functions of a region's image were left out, which may be what the region calls.
+    pub(super) fn with_left_out(&self, region: RegionIndex) -> Option<String> {
+        let region = &self.profile.regions[region.0];
+        let image = self.run.images.iter().find(|image| image.path == region.image && image.selected < image.found)?;
+        let left_out = count((image.found - image.selected) as u64, self.glyphs);
+        let were = if image.found - image.selected == 1 { "was" } else { "were" };
+        Some(format!(
+            "`tare profile --preset all`, as it may be what it calls: {left_out} of {} functions {were} left out",
+            count(image.found as u64, self.glyphs)
+        ))
     }
 
     pub(super) fn messages(&self, operation: &str, calls: u64, messages: u64, bytes: u64) -> (&'static str, String, Option<String>) {
