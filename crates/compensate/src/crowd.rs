@@ -187,6 +187,9 @@ pub(crate) fn sharing(profile: &Profile, host: &str) -> Option<(usize, u32)> {
     // Of how long a thread had one the kernel may say nothing.
     let wanted = |location: &Location| location.ran_s.zip(location.queued_s).map_or(f64::INFINITY, |(ran, queued)| ran + queued);
     let longest = there().map(wanted).filter(|wanted| wanted.is_finite()).fold(0.0, f64::max);
-    let threads = there().filter(|location| wanted(location) >= WANTS_ONE * longest).count();
-    Some((threads, sets?.iter().map(|set| set.number).sum()))
+    let mut of_processes: BTreeMap<usize, usize> = BTreeMap::new();
+    there().filter(|location| wanted(location) >= WANTS_ONE * longest).for_each(|location| *of_processes.entry(location.process.0).or_default() += 1);
+    // Threads that came one after another have a location each, but want no more processors than there are of them at once.
+    let at_once = |(process, threads): (usize, usize)| profile.processes[process].most_threads.map_or(threads, |most| threads.min(most));
+    Some((of_processes.into_iter().map(at_once).sum(), sets?.iter().map(|set| set.number).sum()))
 }

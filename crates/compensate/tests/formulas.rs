@@ -228,6 +228,27 @@ fn the_time_of_calls_that_were_quiet_in_company_is_that_of_the_nearest_that_was_
     near(alone[0] - in_company[0], 100_000.0);
 }
 
+/// A thread loses its processor in calls that are off as well, and who lost it in those that are on stays on.
+#[test]
+fn what_passed_without_a_processor_may_be_that_of_calls_that_were_off() {
+    // With a budget: half of a thousand calls are off, of 100 ticks each, and their caller has 900,000 ticks of 950,000.
+    let of = |queued_s: f64, budget| {
+        let mut nodes = vec![node(0, None, 1, 0), node(1, Some(0), 1, 900_000), node(2, Some(1), 500, 50_000)];
+        nodes[2].off_calls = 500;
+        let mut profile = profile_of(nodes);
+        profile.processes[0].budget = budget;
+        profile.locations[0].queued_s = Some(queued_s);
+        let found = compensate(&profile, Mode::Parallel);
+        let [caller, callee] = [1, 2].map(|index| found.locations[0].nodes[index].exclusive);
+        (caller.value - caller.low, callee.high - callee.value)
+    };
+    let (alone, alone_above) = of(0.0, Some(0.02));
+    let (below, above) = of(475_000.0, Some(0.02));
+    assert!((below - alone - 450_000.0).abs() < 1_000.0, "half of the caller's time: {below} and {alone}");
+    assert!((above - alone_above - 450_000.0).abs() < 1_000.0, "{above} and {alone_above}");
+    assert_eq!(of(475_000.0, None), of(0.0, None), "without a budget few calls are off, and not those that are short");
+}
+
 #[test]
 fn a_time_that_few_of_many_calls_stand_for_is_marked() {
     // With a budget: a hundred calls in two batches that differ stand for ten thousand.

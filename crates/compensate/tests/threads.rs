@@ -3,9 +3,9 @@
 mod support;
 
 use support::{all_findings, threads_with};
-use tare_compensate::whole::{Certainty, Classes, FindingKind};
+use tare_compensate::whole::{Certainty, Classes, FindingKind, crowded};
 use tare_compensate::{Mode, compensate};
-use tare_profile::{Exchanged, Node, ProcessIndex, Profile, Region, RegionIndex, RegionKind};
+use tare_profile::{Exchanged, Node, ProcessIndex, Processors, Profile, Region, RegionIndex, RegionKind};
 
 #[test]
 fn threads_that_wait_at_a_barrier_are_a_finding_and_those_that_wait_for_an_end_are_none() {
@@ -60,6 +60,20 @@ fn processes_whose_threads_wait_for_others_blame_nobody_for_all() {
     let [first, second] = nodes(&profile);
     (profile.locations[2].nodes, profile.locations[3].nodes) = (second, first);
     assert_eq!(awaited(&profile), [1]);
+}
+
+/// A thread that takes the place of none that has ended has a location of its own, and wants no processor beside it.
+#[test]
+fn threads_that_come_one_after_another_share_no_processors() {
+    let mut profile = threads_with(&[(1.0, 0.0); 5], "pthread_join");
+    for location in &mut profile.locations {
+        (location.ran_s, location.queued_s, location.processors) = (Some(1.0), Some(0.0), Some(Processors { first: 0, number: 2 }));
+    }
+    assert_eq!(crowded(&profile), Some((5, 2)));
+    profile.processes[0].most_threads = Some(2);
+    assert_eq!(crowded(&profile), None);
+    profile.processes[0].most_threads = Some(3);
+    assert_eq!(crowded(&profile), Some((3, 2)));
 }
 
 /// A pool waits for the work of who comes to the barrier in a function of its own.

@@ -89,7 +89,7 @@ pub const COST_UNIT: u64 = 256;
 
 record! {
     /// The first bytes of a graph file.
-    Header, 520 {
+    Header, 528 {
         /// [`MAGIC`].
         0 magic: [u8; 8],
         /// [`VERSION`].
@@ -185,6 +185,10 @@ record! {
         508 hot_counted_again: u32,
         /// Calls of threads for which there was no memory; 0 in older files.
         512 refused_calls: u64,
+        /// Threads that have a location now.
+        520 threads: u32,
+        /// The most of them that there were at once; 0 in older files.
+        524 most_threads: u32,
     }
 }
 

@@ -132,6 +132,7 @@ fn threads_that_are_cancelled_or_leave_from_deep_inside_lose_no_call() {
     let calls = graph.calls();
     assert_eq!((calls["down"], calls["wait_in"]), (100 * 101, 50));
     assert_eq!((graph.locations.iter().map(|location| location.nodes[0].calls()).sum::<u64>(), graph.header.lost_threads), (100, 0));
+    assert_eq!(graph.header.most_threads, 1, "each is joined before the next begins, and the main thread has nothing measured");
 }
 
 #[test]

@@ -126,10 +126,10 @@ impl Profile {
         Ok(profile)
     }
 
-    /// Whether threads took the places of others: how many there were at once is then known as no more than there are locations.
+    /// Whether threads took the places of others in a process of which nobody knows how many there were at once: no more than there are locations.
     #[must_use]
     pub fn has_threads_in_turn(&self) -> bool {
-        self.locations.iter().any(|location| location.threads() > 1)
+        self.locations.iter().any(|location| location.threads() > 1 && self.process_of(location).most_threads.is_none())
     }
 
     fn tell_who_is_in_mpi(&mut self) {
@@ -272,6 +272,8 @@ pub struct Process {
     pub hot_clockless: HotCounting,
     /// What an entry that is off and counted costs in a hot loop.
     pub hot_counted: HotCounting,
+    /// Threads that were there at once, at the most; `None` where that is not known.
+    pub most_threads: Option<usize>,
     /// Threads that found no room: what they called is counted nowhere.
     pub lost_threads: u64,
     /// Calls of threads for which there was no memory.

@@ -90,7 +90,8 @@ impl Size {
         }
         let hosts: BTreeSet<&str> = profile.processes.iter().map(|process| process.host.as_str()).collect();
         let ranks: BTreeSet<u32> = profile.processes.iter().filter_map(|process| process.rank).collect();
-        let most = threads.iter().map(|(at_once, _)| *at_once).max().unwrap_or(0);
+        let at_once = |((locations, _), process): (&(usize, u64), &Process)| process.most_threads.map_or(*locations, |most| most.min(*locations));
+        let most = threads.iter().zip(&profile.processes).map(at_once).max().unwrap_or(0);
         let begun = threads.iter().map(|(_, begun)| *begun).max().unwrap_or(0);
         Self { ranks: ranks.len(), processes: profile.processes.len(), threads: most, begun, hosts: hosts.len() }
     }

@@ -148,6 +148,7 @@ fn take_over(place: &FilePlace, local: Local) -> Option<()> {
     restart_state(local.state, ticks);
     queued::begin(local);
     graph_file::header()?.locations.fetch_max(1, Relaxed);
+    graph_file::count_thread();
     Some(())
 }
 

@@ -182,6 +182,21 @@ pub(crate) fn count_lost_thread() {
     }
 }
 
+/// One thread more has a location, or the only one that a forked child begins with.
+pub(crate) fn count_thread() {
+    if let Some(header) = header() {
+        let threads = header.threads.fetch_add(1, Ordering::Relaxed) + 1;
+        header.most_threads.fetch_max(threads, Ordering::Relaxed);
+    }
+}
+
+/// A thread has ended that had a location.
+pub(crate) fn count_end_of_thread() {
+    if let Some(header) = header() {
+        header.threads.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// Counts a call of a thread for which there was no memory.
 pub(crate) fn count_refused_call() {
     if let Some(header) = header() {

@@ -83,6 +83,8 @@ live! {
         least_pair_cost: AtomicU32,
         hot_counted_again: AtomicU32,
         refused_calls: AtomicU64,
+        threads: AtomicU32,
+        most_threads: AtomicU32,
     }
 }
 

@@ -99,6 +99,7 @@ fn set_up(state: &'static ThreadState, since: u64) -> Option<Local> {
     }
     local.open_root(ticks);
     publish(local);
+    graph_file::count_thread();
     wrapper::inherit_delay(state, state.inherited.load(Relaxed));
     location.state.store(RUNS, Relaxed);
     add(&location.setup_ticks, ticks.saturating_sub(since));
@@ -178,6 +179,7 @@ extern "C" fn at_end(state: *mut c_void) {
         }
         // Behind what the next thread of the location goes on with.
         local.arena.location().state.store(ENDED, Release);
+        graph_file::count_end_of_thread();
     }
 }
 

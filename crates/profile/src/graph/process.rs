@@ -55,6 +55,7 @@ pub(super) fn process(name: &str, header: &Header, damaged_records: u64) -> Proc
         hot_clockless: HotCounting { once: cost(header.hot_clockless.into()), again: cost(header.hot_clockless_again.into()) },
         hot_counted: HotCounting { once: cost(header.hot_counted.into()), again: cost(header.hot_counted_again.into()) },
         lost_threads: header.lost_threads,
+        most_threads: (header.most_threads > 0).then_some(header.most_threads as usize),
         refused_calls: header.refused_calls,
         lost_images: u64::from(header.images).saturating_sub(IMAGES as u64),
         lost_children: header.lost_children.into(),
