@@ -243,7 +243,7 @@ pub const NOT_SAID: i64 = i64::MIN;
 
 record! {
     /// A thread of the process.
-    LocationRecord, 296 {
+    LocationRecord, 312 {
         /// Number of the thread within the process; the main thread is 0.
         0 thread: u32,
         /// Thread id of the kernel, of the last thread if several have shared the location.
@@ -313,6 +313,11 @@ record! {
         280 asleep: u64,
         /// How often the running thread had been given a processor, as last read.
         288 turns: u64,
+        /// Ticks between the last event in a region whose exit was skipped and the one at which that was seen. They stand with the region; a part of them may
+        /// be those of who went on.
+        296 skipped_ticks: u64,
+        /// Ticks that had passed since the last event when regions were last looked for whose exits were skipped.
+        304 passed: u64,
     }
 }
 

@@ -185,6 +185,38 @@ fn short_threads_without_end_are_all_counted_and_take_no_more_memory() {
     }
 }
 
+/// Who goes on behind a jump has no probe there: what passes until its exit stands with who was left, and is told.
+#[test]
+fn what_passes_behind_a_jump_is_told() {
+    let program = program(
+        r#"
+        #include <setjmp.h>
+        #include <stdio.h>
+        #include <x86intrin.h>
+        static jmp_buf back;
+        unsigned long passed;
+        void leave(int n); int go_on(int n);
+        void leave_body(int n) { longjmp(back, n); }
+        int go_on_body(int n) {
+            if (!setjmp(back)) leave(n);
+            unsigned long begin = __rdtsc();
+            for (volatile int i = 0; i < 300000; i++);
+            passed = __rdtsc() - begin;
+            return 0;
+        }
+        REGION(leave, 1); REGION(go_on, 2);
+        int main(void) { go_on(1); printf("%lu\n", passed); return 0; }
+        "#,
+        &["leave", "go_on"],
+    );
+    let passed: u64 = String::from_utf8_lossy(&program.run().stdout).trim().parse().expect("ticks");
+    let graph = program.graph();
+    let left = graph.path("/go_on/leave").node.exclusive.cast_unsigned();
+    let record = &graph.locations[0].record;
+    assert_eq!(record.skipped_frames, 1);
+    assert!((passed..=left).contains(&record.skipped_ticks), "{passed}, {left}: {}", record.skipped_ticks);
+}
+
 #[test]
 fn frames_that_longjmp_skips_are_closed() {
     let program = program(

@@ -285,6 +285,7 @@ impl Reader<'_, '_> {
                 depth: raw.lost_depth,
                 unmatched_exits: raw.unmatched_exits,
                 skipped_frames: raw.skipped_frames,
+                skipped_ticks: raw.skipped_ticks,
             },
             ..Location::default()
         })
@@ -297,6 +298,7 @@ impl Reader<'_, '_> {
             raw.tool_ticks,
             raw.unmatched_exits,
             raw.skipped_frames,
+            raw.skipped_ticks,
             raw.overflow_calls,
             raw.lost_depth,
             raw.slow_paths,

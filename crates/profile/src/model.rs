@@ -483,6 +483,8 @@ pub struct LocationLosses {
     pub unmatched_exits: u64,
     /// Frames closed because an exception or `longjmp` skipped their exit: nothing is lost by them.
     pub skipped_frames: u64,
+    /// Ticks between the last event in them and the one at which they were closed. They stand with the region; a part of them may be those of who went on.
+    pub skipped_ticks: u64,
 }
 
 impl LocationLosses {

@@ -457,6 +457,13 @@ fn sentence(doubt: &Doubt, glyphs: &Glyphs) -> String {
             let calls = some(*calls, "call is", "calls are");
             format!("{calls} missing, of threads for which there was no memory")
         }
+        Doubt::Skipped(seconds, part) => {
+            let time = time_with_unit(*seconds, glyphs);
+            let part = share(*part, glyphs);
+            format!(
+                "{part} of the time passed behind exceptions or longjmp: {time} stand with the functions that were left, and may be those of the ones that went on"
+            )
+        }
         Doubt::Unconnected(times) => {
             some(*times, "library was opened for which there was no room", "times a library was opened for which there was no room")
         }
@@ -505,6 +512,7 @@ fn undelayed(what: &Undelayed, glyphs: &Glyphs) -> Option<String> {
 fn remedy(doubt: &Doubt, trust: &Trust, run: &Run) -> String {
     let fewer = fewer_functions(run);
     let text = match doubt {
+        Doubt::Skipped(..) => "--levels functions,callsites, which sees where functions go on",
         Doubt::Lost(_) | Doubt::Beyond(_) => {
             return fewer.map_or("a filter that leaves functions out (docs/filters.md)".into(), |presets| format!("fewer functions: {presets}"));
         }

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use support::{alone_and_lossy, golden, many, master_and_worker, run};
 use tare_compensate::Mode;
 use tare_compensate::validation::{Measured, Pair, Unmeasured, Validation};
-use tare_profile::{Node, Processors, Profile, Region, RegionIndex, RegionKind, Standing, State, Switch, Why};
+use tare_profile::{LocationLosses, Node, Processors, Profile, Region, RegionIndex, RegionKind, Standing, State, Switch, Why};
 use tare_report::{Exit, Page, Results, Run, Selection, text};
 use unicode_width::UnicodeWidthStr;
 
@@ -59,6 +59,21 @@ fn a_report_of_many_ranks_begins_with_what_was_found_and_has_an_end() {
     assert!(line("(550 more that took less time: --all shows them)") < line("more regions: "), "{short}");
     assert!(line("--all shows them)") < line("mean of 600 ranks"), "{short}");
     assert!(report(usize::MAX).lines().count() > 3_000 && !report(usize::MAX).contains("--all"));
+}
+
+#[test]
+fn what_passed_behind_exceptions_limits_trust_where_it_is_much() {
+    let trust = |part: f64| {
+        let mut profile = alone_and_lossy();
+        profile.locations[0].losses = LocationLosses::default();
+        let ticks: i64 = profile.locations[0].nodes.iter().map(|node| node.exclusive).sum();
+        profile.locations[0].losses.skipped_ticks = (part * ticks as f64) as u64;
+        text::report(&run(), &Results::new(&profile, Mode::Parallel), &page(200))
+    };
+    let much = trust(0.5);
+    fits(&much, 200);
+    assert!(much.contains(" of the time passed behind exceptions or longjmp") && much.contains("--levels functions,callsites"), "{much}");
+    assert!(!trust(0.001).contains("behind exceptions"));
 }
 
 #[test]

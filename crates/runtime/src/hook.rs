@@ -109,7 +109,7 @@ pub(crate) fn thread_here(sp: u64) -> Option<Local> {
     if local.state.frame().sp.load(Relaxed) <= sp {
         let _signals = SignalsBlocked::new();
         let ticks = now().0;
-        local.attribute(local.owner(), ticks);
+        local.attribute_before_closing(ticks);
         slow::close_dead_frames(local, sp, ticks);
     }
     Some(local)
@@ -144,7 +144,7 @@ struct Place {
 fn exit_of_other(local: Local, place: Place) {
     let _signals = SignalsBlocked::new();
     let ticks = now().0;
-    local.attribute(local.owner(), ticks);
+    local.attribute_before_closing(ticks);
     let depth = local.arena.frame_index(local.state.frame());
     // Its own stack pointer is no higher than the function's entry, and no lower than that of anything left below.
     let is_own = |frame: &LiveFrame| {
@@ -170,7 +170,7 @@ fn close_dead_frames(local: Local, place: Place) {
         slow::close_dead_frames(local, place.sp, ticks);
         return;
     }
-    local.attribute(local.owner(), ticks);
+    local.attribute_before_closing(ticks);
     let is_stuck = inlined_in_a_row(local, place) > MOST_INLINED;
     while is_dead(local, place, is_stuck) {
         local.close_skipped(ticks);

@@ -149,6 +149,8 @@ live! {
         ran_plus_one: AtomicU64,
         asleep: AtomicU64,
         turns: AtomicU64,
+        skipped_ticks: AtomicU64,
+        passed: AtomicU64,
     }
 }
 

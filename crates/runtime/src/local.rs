@@ -124,6 +124,12 @@ impl Local {
         add(&self.state.last, passed);
     }
 
+    /// The same for the innermost open region, where it may be found that its exit was skipped: what has passed may be that of who goes on.
+    pub(crate) fn attribute_before_closing(self, ticks: u64) {
+        self.arena.location().passed.store(ticks.wrapping_sub(self.state.last.load(Relaxed)), Relaxed);
+        self.attribute(self.owner(), ticks);
+    }
+
     /// Says that the time between two clock readings, already attributed to `node`, was the tool's.
     #[inline]
     pub(crate) fn count_tool(self, node: &LiveNode, ticks: u64) {
@@ -358,7 +364,10 @@ impl Local {
             || node.flags.load(Relaxed) & NODE_ENDS_WITH_PARENT != 0
             || may_miss_its_other_half(node.region.load(Relaxed));
         if !is_expected {
-            add(&self.arena.location().skipped_frames, 1);
+            let location = self.arena.location();
+            add(&location.skipped_frames, 1);
+            add(&location.skipped_ticks, location.passed.load(Relaxed));
+            location.passed.store(0, Relaxed);
             if node.flags.load(Relaxed) & NODE_USER != 0 {
                 self.state.skipped_at.store(ticks, Relaxed);
             }

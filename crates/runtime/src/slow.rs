@@ -71,7 +71,7 @@ pub(crate) extern "C" fn slow_path(state: &'static ThreadState, region: u32, sp:
 fn enter(state: &'static ThreadState, place: Place, ticks: u64, door: Door) -> Answer {
     let Place { region, sp, .. } = place;
     let Some(local) = thread::ready(state, ticks) else { return Answer::Done };
-    local.attribute(local.owner(), ticks);
+    local.attribute_before_closing(ticks);
     close_dead_frames(local, sp, ticks);
     if let Some(header) = graph_file::header() {
         request::follow(local.arena, header);
@@ -111,7 +111,7 @@ fn enter(state: &'static ThreadState, place: Place, ticks: u64, door: Door) -> A
 fn exit(state: &'static ThreadState, place: Place, ticks: u64) -> Answer {
     let Place { region, sp, .. } = place;
     let Some(local) = Local::of(state) else { return Answer::Done };
-    local.attribute(local.owner(), ticks);
+    local.attribute_before_closing(ticks);
     let depth = local.arena.frame_index(state.frame());
     let stack_pointer = |index: u64| stack_pointer(local.arena.frame(index));
     let is_on_other_stack = is_elsewhere(local, sp);

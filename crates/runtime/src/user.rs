@@ -178,7 +178,7 @@ pub(crate) fn end(region: u32, sp: u64) {
         return;
     }
     let _signals = SignalsBlocked::new();
-    local.attribute(local.owner(), ticks);
+    local.attribute_before_closing(ticks);
     let own = (1..=top).rev().take_while(|&index| node(index).flags.load(Relaxed) & NODE_USER != 0);
     match { own }.find(|&index| node(index).region.load(Relaxed) == region) {
         Some(found) => {

@@ -137,7 +137,9 @@ impl Thread {
         let here = stack_pointer_here();
         if local.state.frame().sp.load(Relaxed) <= here {
             let _signals = SignalsBlocked::new();
-            slow::close_dead_frames(local, here, process::now().0);
+            let ticks = process::now().0;
+            local.attribute_before_closing(ticks);
+            slow::close_dead_frames(local, here, ticks);
         }
         if pause::is_paused() {
             return Open { place: Place { local, node: local.current() }, entered: process::now(), depth: None };
@@ -168,7 +170,7 @@ impl Thread {
         let top = local.arena.frame_index(local.state.frame());
         let ended = process::now().0;
         let ticks = if queued::call_ends(local, open.entered.0, ended, waits) { process::now().0 } else { ended };
-        local.attribute(local.owner(), ticks);
+        local.attribute_before_closing(ticks);
         if top < depth {
             add(&local.arena.location().unmatched_exits, 1);
             return Ticks(ticks);

@@ -111,6 +111,8 @@ pub(crate) enum Doubt {
     Unreadable(usize),
     /// Processes of this number were expected and have left nothing.
     MissingRanks(usize),
+    /// So many seconds, and this part of the time of all threads, passed in regions that an exception or `longjmp` has left, until that was seen.
+    Skipped(f64, f64),
     /// Calls and messages carried no delay.
     Undelayed(Undelayed),
     /// So many receives from anywhere met messages, or locks who had them, in an order that virtual times contradict, at places such as these.
@@ -161,6 +163,7 @@ impl Trust {
         if damaged > 0 {
             doubts.push(Doubt::Damaged(damaged));
         }
+        doubts.extend(skipped(results));
         let mut undelayed = Undelayed::of(profile);
         if !undelayed.is_none() && Undelayed::matters(results) {
             doubts.push(Doubt::Undelayed(std::mem::take(&mut undelayed)));
@@ -223,6 +226,17 @@ const PLACES: usize = 3;
 
 /// Beyond this part of itself a compensated time is called uncertain.
 const WIDE: f64 = 0.05;
+
+/// From this part of the time on it matters whose that is which passed in regions that were left.
+const MUCH_SKIPPED: f64 = 0.01;
+
+fn skipped(results: &Results<'_>) -> Option<Doubt> {
+    let profile = results.profile;
+    let seconds: f64 =
+        profile.locations.iter().map(|location| profile.process_of(location).clock.seconds(location.losses.skipped_ticks as f64)).sum();
+    let all: f64 = results.shown.locations.iter().map(|location| location.measured_s).sum();
+    (seconds > 0.0 && seconds >= MUCH_SKIPPED * all).then_some(Doubt::Skipped(seconds, seconds / all))
+}
 
 /// The greatest part of its time for which a process could run and had no processor.
 fn queued(results: &Results<'_>) -> f64 {

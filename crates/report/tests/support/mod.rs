@@ -126,7 +126,7 @@ pub(crate) fn master_and_worker() -> Profile {
 /// A program without MPI that lost its way: deep recursion, no room, no batches.
 pub(crate) fn alone_and_lossy() -> Profile {
     let nodes = vec![node(0, None, 0, 0.000_4), node(1, Some(0), 1, 0.002), node(2, Some(1), 5_000, 0.000_08)];
-    let losses = LocationLosses { overflow_calls: 12_345, depth: 7, unmatched_exits: 0, skipped_frames: 3 };
+    let losses = LocationLosses { overflow_calls: 12_345, depth: 7, unmatched_exits: 0, skipped_frames: 3, skipped_ticks: 0 };
     let location = Location { nodes, losses, events: 10_002, ..Location::default() };
     Profile { processes: vec![process(None)], locations: vec![location], regions: regions(), unreadable: Vec::new() }
 }
