@@ -390,8 +390,8 @@ export class Regions {
         item.members && item.inclusive === undefined ? "–" : plain(this.of(item, "inclusive"), this.inclusiveColumn),
         calls ? count(calls) : "",
         calls ? plain(this.of(item, "each"), this.eachColumn) : "",
-        wait ? plain(wait, this.waitColumn) : "",
-        this.hasRanksColumn() ? this.selectedRanks(item) : this.most(region),
+        ...(this.hasWaits ? [wait ? plain(wait, this.waitColumn) : ""] : []),
+        ...(this.hasSpread ? [this.hasRanksColumn() ? this.selectedRanks(item) : this.most(region)] : []),
         region === undefined ? "" : placeOf(model.place(region)),
       ],
     };

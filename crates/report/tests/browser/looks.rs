@@ -263,3 +263,14 @@ fn of_a_place_the_line_is_never_cut() {
     assert_eq!(browser.value(&format!("{cut}.length > 2 && {cut}.every((isWhole) => isWhole)")), json!(true));
     is_quiet(&browser);
 }
+
+#[test]
+fn places_stand_in_their_column_where_nothing_waits_and_no_other_process_spends_more() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &alone_and_lossy()));
+    assert_eq!(browser.value("document.querySelector('#regions .c-wait') ?? document.querySelector('#regions .c-spread')"), json!(null));
+    browser.value("tare.table.setShape('flat')");
+    let row = "[...document.querySelectorAll('#regions .vrow')].find((row) => row.textContent.includes('main'))";
+    assert_eq!(browser.text(&format!("{row}.querySelector('.c-place').textContent")), "pi.c:80");
+    is_quiet(&browser);
+}
