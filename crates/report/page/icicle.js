@@ -95,6 +95,16 @@ export class Icicle {
         context.fillText(shortName(model.pathName(path), Math.max(4, Math.floor((wide - 8) / 6.6))), x + 4, level * BOX_ROW + BOX_ROW / 2, wide - 6);
       }
     }
+    const muted = this.paints.small();
+    for (const box of layout.together) {
+      context.fillStyle = muted.fill;
+      context.fillRect(box.x, box.level * BOX_ROW, Math.max(box.width - 0.5, 0.5), BOX_ROW - 1);
+      if (box.width <= 40) continue;
+      context.fillStyle = muted.ink;
+      const words = plural(box.count, "call path", "call paths");
+      const hasRoom = context.measureText(words).width <= box.width - 6;
+      context.fillText(hasRoom ? words : exactCount(box.count), box.x + 4, box.level * BOX_ROW + BOX_ROW / 2, box.width - 6);
+    }
     const selected = layout.boxes.find(({ path }) => path === model.state.path);
     if (selected) {
       context.strokeStyle = chosen;
@@ -102,14 +112,20 @@ export class Icicle {
       context.strokeRect(selected.x + 1.5, selected.level * BOX_ROW + 1.5, Math.max(3, selected.width - 3), BOX_ROW - 4);
     }
     const widest = layout.boxes.reduce((best, box) => (best === null || (box.level > 0 && box.width > best.width) ? box : best), null);
-    this.canvas.setAttribute("aria-label", `Icicle of ${plural(layout.boxes.length, "call path", "call paths")}${widest ? `; widest: ${model.pathName(widest.path)}` : ""}`);
+    this.canvas.setAttribute("aria-label", `Icicle of ${plural(layout.boxes.length, "call path", "call paths")}${this.narrowOnes()}${widest ? `; widest: ${model.pathName(widest.path)}` : ""}`);
     this.drawCrumbs();
     this.drawOverview();
     const shades = [sequential(0), sequential(1)].map(([red, green, blue]) => `rgb(${red},${green},${blue})`);
-    const texts = this.coloured === "waiting" ? [[shades[0], "no waiting"], [shades[1], "all of it waiting"]] : this.paints.legend();
+    const texts = this.coloured === "waiting" ? [[shades[0], "no waiting"], [shades[1], "all of it waiting"]] : this.paints.legend(layout.together.length > 0);
     this.legend.replaceChildren(...texts.map(([fill, text]) => this.paints.swatch(fill, text)));
     this.tell(model.state.path);
     if (!this.list.hidden) this.drawTable();
+  }
+
+  /** Those that are drawn together, as a part of a sentence. */
+  narrowOnes() {
+    const count = this.layout.together.reduce((sum, box) => sum + box.count, 0);
+    return count ? ` and, drawn together, ${plural(count, "narrow one", "narrow ones")}` : "";
   }
 
   isUncertain(path) {
@@ -163,7 +179,7 @@ export class Icicle {
   tell(path) {
     const { model } = this;
     if (path === NONE || path === undefined) {
-      this.status.textContent = `${plural(this.layout.boxes.length, "call path", "call paths")} drawn; ${exactCount(this.layout.left)} narrower than half a pixel${model.isOfRanks ? ` · times of ${model.rankText()}` : ""}`;
+      this.status.textContent = `${plural(this.layout.boxes.length, "call path", "call paths")} drawn; ${exactCount(this.layout.left)} narrower than half a pixel${this.narrowOnes() && ", neighbours drawn together"}${model.isOfRanks ? ` · times of ${model.rankText()}` : ""}`;
       return;
     }
     const { tree } = model;
@@ -185,20 +201,32 @@ export class Icicle {
       .join(" · ");
   }
 
-  at(event) {
+  /** What neighbours that are drawn together stand for. */
+  tellTogether({ count, weight }) {
+    const { model } = this;
+    const [time, whole] = [weight / model.divisor, model.whole()];
+    const what = this.width === "waiting" ? "waiting" : "inclusive";
+    const part = this.width === "waiting" || !whole ? "" : ` · ${share(time / whole)} of all`;
+    this.status.textContent = `${plural(count, "call path", "call paths")} side by side, each narrower than half a pixel · together ${what} ${alone(time)}${part}`;
+  }
+
+  at(event, boxes) {
     const box = this.canvas.getBoundingClientRect();
     const [x, level] = [event.clientX - box.left, Math.floor((event.clientY - box.top) / BOX_ROW)];
-    return this.layout.boxes.find((one) => one.level === level && x >= one.x && x < one.x + one.width);
+    return boxes.find((one) => one.level === level && x >= one.x && x < one.x + one.width);
   }
 
   click(event) {
-    const box = this.at(event);
+    const box = this.at(event, this.layout.boxes);
     if (box) this.model.selectPath(box.path);
   }
 
   hover(event) {
-    const box = this.at(event);
-    this.tell(box ? box.path : this.model.state.path);
+    const box = this.at(event, this.layout.boxes);
+    const together = box ? undefined : this.at(event, this.layout.together);
+    this.canvas.title = together ? plural(together.count, "call path", "call paths") : "";
+    if (together) this.tellTogether(together);
+    else this.tell(box ? box.path : this.model.state.path);
   }
 
   zoom(path) {

@@ -17,9 +17,8 @@ export class Paints {
     }
     this.images = [...times.keys()].sort((one, other) => times.get(other) - times.get(one));
     this.shadeOf = new Map(this.images.map((image, place) => [image, Math.min(place, SHADES - 1)]));
-    const kinds = new Set();
-    for (let path = 0; path < model.tree.rows; path++) kinds.add(this.kindOf(model.tree.region[path]));
-    this.seen = KINDS.filter(([kind]) => kinds.has(kind));
+    this.seen = new Set();
+    for (let path = 0; path < model.tree.rows; path++) this.seen.add(this.kindOf(model.tree.region[path]));
   }
 
   /** Regions that a program names itself are functions here. */
@@ -42,19 +41,25 @@ export class Paints {
     };
   }
 
+  /** The same of call paths that are too small to be told apart. */
+  small() {
+    return { fill: colour("kind-folded"), ink: colour("text") };
+  }
+
   /** The same of a part between 0 and 1. */
   part(part) {
     const [red, green, blue] = sequential(part);
     return { fill: `rgb(${red},${green},${blue})`, ink: 0.3 * red + 0.59 * green + 0.11 * blue > 120 ? "#1B1F24" : "#FFFFFF" };
   }
 
-  /** What the fills mean: [fill, words]. */
-  legend() {
+  /** What the fills mean: [fill, words]; whether there are small call paths beyond those that the page has folded. */
+  legend(hasSmall) {
     const base = (image) => this.model.strings.images[image].split("/").pop() || "unknown";
     const [own, others] = [this.images.slice(0, SHADES - 1), this.images.slice(SHADES - 1)];
     const last = others.length > 1 ? [`${base(others[0])} and ${others.length - 1} more`] : others.map(base);
     const functions = [...own.map(base), ...last].map((text, shade) => [`var(--kind-function-${shade})`, text]);
-    return [...functions, ...this.seen.map(([kind, text]) => [`var(--kind-${kind})`, text])];
+    const seen = KINDS.filter(([kind]) => this.seen.has(kind) || (kind === "folded" && hasSmall));
+    return [...functions, ...seen.map(([kind, text]) => [`var(--kind-${kind})`, text])];
   }
 
   swatch(fill, text) {

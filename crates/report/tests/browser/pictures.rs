@@ -1,9 +1,10 @@
 //! What the pictures can be asked for: other widths, colours, rows and scales, and the time of each rank by class.
 
 use serde_json::json;
+use tare_profile::{Node, Profile, Region, RegionIndex};
 
 use crate::chromium::Browser;
-use crate::support::{many, master_and_worker, run};
+use crate::support::{alone_and_lossy, many, master_and_worker, run};
 use crate::{is_quiet, made, with_levels};
 
 #[test]
@@ -89,7 +90,48 @@ fn the_icicle_is_as_wide_as_time_or_waiting_and_says_where_its_window_lies() {
         .map(String::from)
         .collect();
     words.sort();
-    assert_eq!(words, ["MPI", "call sites", "iterations", "loops", "pi", "program"]);
+    assert_eq!(words, ["MPI", "call sites", "iterations", "loops", "pi", "program", "small call paths"], "60 that are near are narrow");
+    is_quiet(&browser);
+}
+
+/// A main function that calls so many others, which take equal times and together nearly all.
+fn with_equal_children(children: usize) -> Profile {
+    let mut profile = alone_and_lossy();
+    let nodes = &mut profile.locations[0].nodes;
+    nodes.truncate(2);
+    nodes[1].exclusive = 1_000_000;
+    for number in 0..children {
+        profile.regions.push(Region { name: format!("child_{number}").into(), ..profile.regions[1].clone() });
+        let region = RegionIndex(profile.regions.len() - 1);
+        nodes.push(Node { region, parent: Some(1), on_calls: 1, exclusive: 1_000_000, ..Node::default() });
+    }
+    profile
+}
+
+#[test]
+fn neighbours_that_are_too_narrow_for_the_icicle_are_drawn_together() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &with_equal_children(8000)));
+    let width = browser.number("tare.icicle.canvas.clientWidth");
+    let together = "tare.icicle.layout.together";
+    assert_eq!(browser.number(&format!("{together}.length")), 1.0);
+    assert_eq!(browser.number(&format!("{together}[0].count")), 8000.0);
+    assert!(browser.number(&format!("{together}[0].width")) > 0.9 * width);
+    let name = "tare.icicle.canvas.getAttribute('aria-label')";
+    assert!(browser.text(name).contains("and, drawn together, 8000 narrow ones"), "{}", browser.text(name));
+    assert!(browser.text("document.querySelector('#icicle .legend').textContent").contains("small call paths"));
+    browser.value("(({ left, top }) => tare.icicle.hover({ clientX: left + 100, clientY: top + 50 }))(tare.icicle.canvas.getBoundingClientRect())");
+    let line = browser.text("document.querySelector('#icicle-line').textContent");
+    assert!(line.starts_with("8000 call paths side by side, each narrower than half a pixel · together inclusive "), "{line}");
+    assert_eq!(browser.text("tare.icicle.canvas.title"), "8000 call paths");
+    browser.picture("icicle-narrow");
+    // Those of a large run are one box beside the one that takes time, at once.
+    let mut profile = with_equal_children(100_000);
+    profile.locations[0].nodes[50_002].exclusive = 100_000_000_000;
+    browser.open(&made(&run(), &profile));
+    assert_eq!(browser.value(&format!("{together}.map(({{ count }}) => count)")), json!([99_999]));
+    let time = browser.number("((then) => (tare.icicle.draw(), performance.now() - then))(performance.now())");
+    assert!(time < 500.0, "drawn after {time} ms");
     is_quiet(&browser);
 }
 
