@@ -4,7 +4,7 @@ use regex::Regex;
 
 use crate::Puzzle;
 use crate::question::{Axis, Depth, Kind, Measure, Named, Question, Reduction, Subject, Sums, Within};
-use crate::words::{Word, words};
+use crate::words::{CALLS, Word, words};
 
 const SUBJECT: &str = "a name, FILE:LINE, or one of program, functions, loops, calls, communication, events, regions";
 const MEASURE: &str = "one of time, self, count, waiting, transmission, messages, bytes, measured, correction, where";
@@ -86,7 +86,7 @@ impl Parser<'_> {
         let mut measures = Vec::new();
         loop {
             let measure = match self.plain() {
-                Some("calls") if self.goes_on_as_measure() => Measure::Count,
+                Some(CALLS) if self.goes_on_as_measure() => Measure::Count,
                 Some(word) => match Measure::of_word(word) {
                     Some(measure) => measure,
                     None => return measures,
@@ -317,6 +317,8 @@ mod tests {
         assert!(
             matches!(sums("time of 'a::b(int)' on ranks 0-3, 7 top 4"), Sums { top: Some(4), ranks: Some(ranks), .. } if ranks == [(0, 3), (7, 7)])
         );
+        assert_eq!(asked("self,count by region"), asked("self, count by region"));
+        assert_eq!(asked("time,calls of P3"), asked("time and calls of P3"));
         // What the page copies.
         for measures in ["self, time and count", "correction and count", "messages, bytes, transmission and waiting"] {
             assert_eq!(sums(&format!("{measures} of \"MPI_Recv\" on ranks 0-3,7")).axis, Axis::Nothing, "{measures}");

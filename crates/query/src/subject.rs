@@ -180,7 +180,8 @@ fn unknown(profile: &Profile, subject: &Subject) -> Puzzle {
     };
     if let Some(Named::At(_, line)) = &subject.named {
         let of = |at: &String| at.rsplit(':').next().and_then(|found| found.parse::<u32>().ok()).unwrap_or(0);
-        near.sort_by_key(|at| of(at).abs_diff(*line));
+        // Two statements of one line stand side by side, whatever is as near.
+        near.sort_by_key(|at| (of(at).abs_diff(*line), at.clone()));
         near.dedup();
     } else {
         near.sort_by(|one, other| one.len().cmp(&other.len()).then_with(|| one.cmp(other)));

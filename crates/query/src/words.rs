@@ -1,6 +1,10 @@
 //! A question as words: plain ones, quoted names, regular expressions, and commas.
 
 use crate::Puzzle;
+use crate::question::Measure;
+
+/// A measure where it is of something, else a kind of event.
+pub(crate) const CALLS: &str = "calls";
 
 /// A word.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -26,7 +30,8 @@ impl Word {
     }
 }
 
-/// Takes a question apart. A word that begins and ends with a slash is a regular expression; a path does not end with one.
+/// Takes a question apart. A word that begins and ends with a slash is a regular expression; a path does not end with one. A comma
+/// without a blank ends a measure and nothing else: names of functions and files can have commas.
 pub(crate) fn words(question: &str) -> Result<Vec<Word>, Puzzle> {
     let mut words = Vec::new();
     let mut rest = question.trim();
@@ -40,6 +45,7 @@ pub(crate) fn words(question: &str) -> Result<Vec<Word>, Puzzle> {
             _ => {
                 let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
                 let text = rest[..end].trim_end_matches([',', '?']);
+                let text = text.split_once(',').map_or(text, |(first, _)| if is_measure(first) { first } else { text });
                 if text.is_empty() { (Word::Comma, &rest[end..]) } else { (plain(text), &rest[text.len()..]) }
             }
         };
@@ -47,6 +53,10 @@ pub(crate) fn words(question: &str) -> Result<Vec<Word>, Puzzle> {
         rest = after.trim_start_matches('?').trim_start();
     }
     Ok(words)
+}
+
+fn is_measure(word: &str) -> bool {
+    word == CALLS || Measure::of_word(word).is_some()
 }
 
 fn plain(text: &str) -> Word {
@@ -77,6 +87,8 @@ mod tests {
                 plain("a.c:12")
             ])
         );
+        assert_eq!(words("self,calls,time"), Ok(vec![plain("self"), Word::Comma, plain("calls"), Word::Comma, plain("time")]));
+        assert_eq!(words("f(int,int) at a,b.c:1"), Ok(vec![plain("f(int,int)"), plain("at"), plain("a,b.c:1")]));
         assert_eq!(words("time of \"f"), Err(Puzzle::Open('"')));
         assert_eq!(words("/home/a.c:1"), Ok(vec![plain("/home/a.c:1")]));
         assert_eq!(words(" ? "), Ok(vec![Word::Comma]));

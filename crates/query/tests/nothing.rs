@@ -114,6 +114,17 @@ fn only_places_of_the_kind_that_was_asked_for_are_near() {
 }
 
 #[test]
+fn a_line_of_two_statements_is_near_once() {
+    let mut profile = with_a_jump();
+    profile.regions.push(region(RegionKind::CallSite, "call 3 of MPI_Allreduce in second", 17));
+    let nodes = &mut profile.locations[0].nodes;
+    nodes.extend([node(9, Some(4)), node(6, Some(nodes.len()))]);
+    let Ok(Question::Sums(sums)) = Question::parse("communication at app.c:18") else { panic!("a question") };
+    let Err(Puzzle::Unknown { near, .. }) = answer(&profile, &compensate(&profile, Mode::Off), &sums) else { panic!("nothing is there") };
+    assert_eq!(near, ["app.c:17", "app.c:19"]);
+}
+
+#[test]
 fn where_statements_are_not_measured_communication_is_at_the_function_that_makes_it() {
     let mut profile = with_a_jump();
     let nodes = &mut profile.locations[0].nodes;
