@@ -27,6 +27,16 @@ fn measured(place: &Place, metrics: &str) -> (Report, String) {
 }
 
 #[test]
+fn threads_may_be_cancelled_at_any_instruction_of_a_probe() {
+    let place = Place::new();
+    let program = compile_c("crates/cli/tests/programs/cancelled.c", place.path(), &["-pthread", "-O1"]).display().to_string();
+    for metrics in ["task-clock", "page-faults,allocations,io-calls"] {
+        let output = place.profile(&["--preset", "all", "--metrics", metrics], std::slice::from_ref(&program));
+        assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(0), "0 not cancelled\n"), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
 fn page_faults_stand_where_pages_were_touched_first() {
     let place = Place::new();
     let (report, summary) = measured(&place, "page-faults,task-clock,context-switches");

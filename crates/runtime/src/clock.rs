@@ -23,6 +23,12 @@ pub(crate) fn fenced() -> u64 {
     ticks
 }
 
+/// Whether [`refresh`] has something to do at the moment `ticks`.
+#[inline]
+pub(crate) fn is_due(ticks: u64) -> bool {
+    ticks >= NEXT_SAMPLE.load(Ordering::Relaxed)
+}
+
 /// Ties ticks to nanoseconds anew and samples the core clock, where the last time is long enough ago at the moment `ticks`.
 #[inline]
 pub(crate) fn refresh(header: &LiveHeader, ticks: u64) {

@@ -16,6 +16,12 @@ use tare_format::graph::Why;
 /// Number of the last request that a thread has taken up.
 static TAKEN_UP: AtomicU64 = AtomicU64::new(0);
 
+/// Whether a request has come that no thread has taken up.
+#[inline]
+pub(crate) fn waits(header: &LiveHeader) -> bool {
+    header.request.load(Ordering::Relaxed) != TAKEN_UP.load(Ordering::Relaxed)
+}
+
 /// Follows a request that has come since the last time.
 #[inline]
 pub(crate) fn follow(by: Arena, header: &LiveHeader) {
