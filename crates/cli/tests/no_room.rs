@@ -66,6 +66,20 @@ fn children_that_cannot_write_are_counted_and_said_once() {
 }
 
 #[test]
+fn a_program_that_limits_its_data_starts_all_of_its_threads() {
+    let place = Place::new();
+    let program = compile_c("crates/cli/tests/programs/little_data.c", place.path(), &["-pthread"]).display().to_string();
+    let output = place.profile(&["--preset", "all"], std::slice::from_ref(&program));
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let report = place.report();
+    let is_small = |node: &&serde_json::Value| report.0["regions"][node["region"].as_u64().expect("an index") as usize]["name"] == "small";
+    let calls: u64 = report.nodes().iter().filter(is_small).map(|node| node["calls"].as_u64().expect("a count")).sum();
+    assert_eq!(calls, 20_001, "{}", text(&output.stderr));
+    let output = place.profile(&["--preset", "all"], &[program, "none".into()]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+}
+
+#[test]
 fn little_shared_memory_is_no_loss() {
     let place = Place::new();
     let program = program(&place);

@@ -218,6 +218,59 @@ impl Description {
     }
 }
 
+/// A description of regions that have names alone, none of them empty or twice, made while the program that holds it is compiled. `LENGTH` is what
+/// [`length_of_names`] says.
+#[must_use]
+pub const fn of_names<const LENGTH: usize>(kind: RegionKind, identity: [u8; 16], path: &str, names: &[&str]) -> [u8; LENGTH] {
+    let strings = HEADER + names.len() * RECORD;
+    // The path comes first, with a zero behind it; there the empty text has its place.
+    let empty = path.len() as u32 + 1;
+    let mut bytes = [0; LENGTH];
+    put(&mut bytes, 0, &MAGIC);
+    put(&mut bytes, 8, &VERSION.to_le_bytes());
+    put(&mut bytes, 12, &(names.len() as u32).to_le_bytes());
+    put(&mut bytes, 16, &identity);
+    put(&mut bytes, 32, &(strings as u64).to_le_bytes());
+    put(&mut bytes, 40, &((LENGTH - strings) as u64).to_le_bytes());
+    put(&mut bytes, 52, &(path.len() as u32).to_le_bytes());
+    put(&mut bytes, 56, &empty.to_le_bytes());
+    put(&mut bytes, strings, path.as_bytes());
+    let mut at = empty;
+    let mut index = 0;
+    while index < names.len() {
+        let (record, name) = (HEADER + index * RECORD, names[index].as_bytes());
+        bytes[record] = kind as u8;
+        put(&mut bytes, record + 8, &at.to_le_bytes());
+        put(&mut bytes, record + 12, &(name.len() as u32).to_le_bytes());
+        put(&mut bytes, record + 16, &empty.to_le_bytes());
+        put(&mut bytes, record + 48, &empty.to_le_bytes());
+        put(&mut bytes, strings + at as usize, name);
+        at += name.len() as u32;
+        index += 1;
+    }
+    bytes
+}
+
+/// Bytes of a description of regions that have names alone.
+#[must_use]
+pub const fn length_of_names(path: &str, names: &[&str]) -> usize {
+    let mut length = HEADER + names.len() * RECORD + path.len() + 1;
+    let mut index = 0;
+    while index < names.len() {
+        length += names[index].len();
+        index += 1;
+    }
+    length
+}
+
+const fn put(bytes: &mut [u8], at: usize, part: &[u8]) {
+    let mut index = 0;
+    while index < part.len() {
+        bytes[at + index] = part[index];
+        index += 1;
+    }
+}
+
 /// A description that stays where it is: regions are read when they are asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct DescriptionView<'a> {
@@ -506,6 +559,15 @@ mod tests {
         let found: Vec<u64> =
             [0, 0xf, 0x10, 0x11, 0x20, 0x30, 0x7fff_0000_0000].into_iter().filter(|&address| is_question(&bytes, address)).collect();
         assert_eq!(found, [0x10, 0x20, 0x7fff_0000_0000]);
+    }
+
+    #[test]
+    fn a_description_of_names_made_beforehand_has_the_same_bytes() {
+        const NAMES: [&str; 3] = ["pthread_join", "omp barrier", "größe"];
+        static MADE: [u8; length_of_names("threads", &NAMES)] = of_names(RegionKind::Threads, [9; 16], "threads", &NAMES);
+        let regions = NAMES.iter().map(|&name| Region { kind: RegionKind::Threads, name: name.into(), ..Region::default() }).collect();
+        let description = Description { identity: [9; 16], path: "threads".into(), build_id: String::new(), regions };
+        assert_eq!(MADE.as_slice(), description.to_bytes());
     }
 
     #[test]

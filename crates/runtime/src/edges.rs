@@ -53,6 +53,13 @@ pub(crate) fn key(parent: u32, region: u32) -> u64 {
     u64::from(parent) << 32 | u64::from(region)
 }
 
+/// Bytes of a table of the first size.
+pub(crate) const FIRST_TABLE: usize = length_of(FIRST);
+
+const fn length_of(edges: usize) -> usize {
+    size_of::<EdgeTable>() + edges * size_of::<Edge>()
+}
+
 impl Edges {
     /// The table at an address.
     ///
@@ -81,7 +88,7 @@ impl Edges {
     }
 
     fn with_room(edges: usize) -> Option<NonNull<EdgeTable>> {
-        let length = size_of::<EdgeTable>() + edges * size_of::<Edge>();
+        let length = length_of(edges);
         let table = sys::map_memory(length).ok()?.cast::<EdgeTable>();
         // SAFETY: a fresh zeroed mapping that is large enough, and page aligned.
         let head = unsafe { table.as_ref() };

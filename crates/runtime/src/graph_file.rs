@@ -6,6 +6,7 @@
 
 use crate::arena::{Arena, PAGE};
 use crate::draft::Draft;
+use crate::kit::Kit;
 use crate::live::{LiveHeader, LiveImage};
 use crate::loaded;
 use crate::names;
@@ -88,12 +89,13 @@ pub(crate) fn header_or_create() -> Option<&'static LiveHeader> {
 /// Ids for the regions of one more image: the base, to which the numbers within the image are added.
 pub(crate) fn reserve_regions(count: u32) -> Option<u32> {
     let enough = |used: u32| used.checked_add(count).filter(|&end| end < REGION_CAPACITY);
-    NEXT_REGION.fetch_update(Ordering::Relaxed, Ordering::Relaxed, enough).ok()
+    let base = NEXT_REGION.fetch_update(Ordering::SeqCst, Ordering::SeqCst, enough).ok()?;
+    Kit::make_room_for_regions().then_some(base)
 }
 
 /// The highest region id so far.
 pub(crate) fn regions() -> u32 {
-    NEXT_REGION.load(Ordering::Relaxed)
+    NEXT_REGION.load(Ordering::SeqCst)
 }
 
 /// Counts images for which there is no room in the header's full table: readers see a number beyond its length.
@@ -266,7 +268,7 @@ pub(crate) const SCRATCH: u32 = u32::MAX;
 
 /// Memory that looks like an arena and is not in the file: for threads beyond the room, and for calibration.
 pub(crate) fn scratch_arena() -> Option<Arena> {
-    let start = sys::reserve(ARENA as usize, ARENA as usize).ok()?;
+    let start = sys::map_scratch(ARENA as usize, ARENA as usize).ok()?;
     Some(scratch_arena_at(start))
 }
 

@@ -4,10 +4,11 @@
 //!
 //! What always holds: a kit is used by one thread at a time, from taking it until the kernel knows that thread no
 //! longer. So probes in destructors that run after the thread has left its kit still have it. As many kits are made as
-//! there are locations, and threads beyond them that live at once.
+//! there are locations, and threads beyond them that live at once. The site cache of each can be written as far as there are regions: what is
+//! beyond takes addresses alone, which no limit of data counts.
 
-use crate::arena::Arena;
-use crate::edges::{EdgeTable, Edges};
+use crate::arena::{Arena, PAGE};
+use crate::edges::{EdgeTable, Edges, FIRST_TABLE};
 use crate::graph_file::{self, REGION_CAPACITY};
 use crate::idle::Idle;
 use crate::local::Local;
@@ -15,7 +16,7 @@ use crate::state::ThreadState;
 use crate::sys;
 use crate::valgrind;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use tare_format::graph::{ARENA, MAX_LOCATIONS};
 
 /// All kits, the newest first. None is ever taken out.
@@ -23,24 +24,27 @@ static KITS: AtomicPtr<Kit> = AtomicPtr::new(core::ptr::null_mut());
 /// Those that stay with a location, by its number.
 static OF_LOCATIONS: [AtomicPtr<Kit>; MAX_LOCATIONS as usize] = [const { AtomicPtr::new(core::ptr::null_mut()) }; MAX_LOCATIONS as usize];
 
-/// Bytes of a site cache, behind which its kit stands.
-fn cache_length() -> usize {
-    REGION_CAPACITY as usize * size_of::<AtomicU64>()
-}
+/// Bytes of addresses for a site cache, in front of which its kit stands.
+const CACHE: usize = REGION_CAPACITY as usize * size_of::<AtomicU64>();
+/// Bytes in front of a site cache.
+const FRONT: usize = PAGE as usize;
+const _: () = assert!(size_of::<Kit>() <= FRONT);
 
-/// Bytes of it that any thread may have written.
+/// Bytes of a site cache in which the regions that there are have their words.
 fn cache_used() -> usize {
-    (graph_file::regions() as usize + 1) * size_of::<AtomicU64>()
+    ((graph_file::regions() as usize + 1) * size_of::<AtomicU64>()).next_multiple_of(PAGE as usize)
 }
 
 /// Bytes of the stack of slow paths, of which the system gives as many as are touched. The most takes a run that cannot write and says so.
 const SLOW_STACK: usize = 64 << 10;
 
-/// Stands behind its site cache.
+/// Stands in front of its site cache.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub(crate) struct Kit {
     cache: AtomicPtr<AtomicU64>,
+    /// Bytes of it that can be written.
+    cache_ready: AtomicUsize,
     edges: AtomicPtr<EdgeTable>,
     /// Its end.
     slow_stack: AtomicPtr<u8>,
@@ -59,11 +63,16 @@ pub(crate) struct Kit {
 
 impl Kit {
     /// Bytes of address space that a thread takes with its arena, while it is set up: an aligned place is found in twice as many.
-    pub(crate) const ADDRESS_SPACE: u64 = 2 * ARENA + REGION_CAPACITY as u64 * size_of::<AtomicU64>() as u64;
+    pub(crate) const ADDRESS_SPACE: u64 = 2 * ARENA + CACHE as u64;
+
+    /// Bytes of private memory for writing that a thread takes with its arena.
+    pub(crate) fn data() -> u64 {
+        (FRONT + cache_used() + SLOW_STACK + FIRST_TABLE) as u64
+    }
 
     /// A kit for the calling thread, cleared. With signals held back.
     pub(crate) fn take() -> Option<&'static Self> {
-        Self::left().filter(|kit| kit.clear().is_some()).or_else(Self::make)
+        Self::left().filter(|kit| kit.clear().is_some() && kit.has_room_for_regions()).or_else(Self::make)
     }
 
     /// One whose thread has ended.
@@ -73,7 +82,7 @@ impl Kit {
 
     fn all() -> impl Iterator<Item = &'static Self> {
         // SAFETY: null or a kit; kits are never unmapped.
-        let kit = |place: &AtomicPtr<Self>| unsafe { place.load(Ordering::Acquire).as_ref() };
+        let kit = |place: &AtomicPtr<Self>| unsafe { place.load(Ordering::SeqCst).as_ref() };
         core::iter::successors(kit(&KITS), move |last| kit(&last.next))
     }
 
@@ -107,8 +116,9 @@ impl Kit {
     /// Empties what the last thread wrote. `None` where the kernel refuses; such a kit is not used again.
     fn clear(&self) -> Option<()> {
         let cache = NonNull::new(self.cache.load(Ordering::Relaxed))?;
-        // SAFETY: the cache is our mapping of this length, and its last user has ended.
-        unsafe { sys::clear(cache.cast(), cache_length(), cache_used()) }.ok()?;
+        let ready = self.cache_ready.load(Ordering::Relaxed);
+        // SAFETY: the cache is our mapping, of which so much is for writing, and its last user has ended.
+        unsafe { sys::clear(cache.cast(), ready, ready) }.ok()?;
         for table in [&self.edges, &self.partners] {
             if let Some(table) = NonNull::new(table.load(Ordering::Relaxed)) {
                 // SAFETY: a table that `Edges` made.
@@ -119,7 +129,7 @@ impl Kit {
         }
         if let Some(scratch) = NonNull::new(self.scratch.load(Ordering::Relaxed)) {
             // SAFETY: our mapping of this length, and its last user has ended.
-            unsafe { sys::clear(scratch, ARENA as usize, ARENA as usize) }.ok()?;
+            unsafe { sys::clear_scratch(scratch, ARENA as usize) }.ok()?;
         }
         Some(())
     }
@@ -128,29 +138,61 @@ impl Kit {
         let edges = Edges::first_table()?;
         let slow_stack = sys::map_memory(SLOW_STACK).ok()?;
         valgrind::register_stack(slow_stack, SLOW_STACK);
-        let cache = sys::map_memory(cache_length() + size_of::<Self>()).ok()?;
-        // SAFETY: the mapping is longer than the cache.
-        let place = unsafe { cache.add(cache_length()) };
+        let place = sys::map_addresses(FRONT + CACHE).ok()?;
+        sys::make_writable(place, FRONT).ok()?;
         // SAFETY: zeroed, page aligned, long enough, made of atomics, and never unmapped.
         let kit = unsafe { place.cast::<Self>().as_ref() };
+        // SAFETY: the mapping is longer than what is in front of the cache.
+        let cache = unsafe { place.add(FRONT) };
         kit.cache.store(cache.cast().as_ptr(), Ordering::Relaxed);
         kit.edges.store(edges.as_ptr(), Ordering::Relaxed);
         kit.slow_stack.store(slow_stack.as_ptr().wrapping_add(SLOW_STACK), Ordering::Relaxed);
+        kit.enter();
+        // Whoever has regions entered meanwhile has seen the kit, or is seen here.
+        if kit.has_room_for_regions() {
+            return Some(kit);
+        }
+        kit.leave();
+        None
+    }
+
+    /// Enters the kit among all.
+    fn enter(&'static self) {
+        let place = core::ptr::from_ref(self).cast_mut();
         let mut first = KITS.load(Ordering::Relaxed);
         loop {
-            kit.next.store(first, Ordering::Relaxed);
-            match KITS.compare_exchange_weak(first, place.cast().as_ptr(), Ordering::Release, Ordering::Relaxed) {
-                Ok(_) => return Some(kit),
+            self.next.store(first, Ordering::Relaxed);
+            match KITS.compare_exchange_weak(first, place, Ordering::SeqCst, Ordering::Relaxed) {
+                Ok(_) => return,
                 Err(newer) => first = newer,
             }
         }
     }
 
+    /// Makes room in all site caches for the regions that there are; says whether there is memory for it.
+    pub(crate) fn make_room_for_regions() -> bool {
+        Self::all().all(Self::has_room_for_regions)
+    }
+
+    /// Whether the regions that there are have room in the site cache; makes it.
+    fn has_room_for_regions(&self) -> bool {
+        let wanted = cache_used().min(CACHE);
+        if wanted <= self.cache_ready.load(Ordering::Relaxed) {
+            return true;
+        }
+        let cache = NonNull::new(self.cache.load(Ordering::Relaxed));
+        let is_ready = cache.is_some_and(|cache| sys::make_writable(cache.cast(), wanted).is_ok());
+        if is_ready {
+            self.cache_ready.fetch_max(wanted, Ordering::Relaxed);
+        }
+        is_ready
+    }
+
     /// The kit of a thread that is set up.
     pub(crate) fn of(state: &ThreadState) -> Option<&'static Self> {
         let cache = NonNull::new(state.cache.load(Ordering::Relaxed))?;
-        // SAFETY: a kit stands behind each cache.
-        let place = unsafe { cache.cast::<u8>().add(cache_length()) };
+        // SAFETY: a kit stands in front of each cache.
+        let place = unsafe { cache.cast::<u8>().sub(FRONT) };
         // SAFETY: as above; kits are never unmapped.
         Some(unsafe { place.cast::<Self>().as_ref() })
     }

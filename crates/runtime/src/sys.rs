@@ -192,12 +192,21 @@ fn limit(resource: libc::__rlimit_resource_t) -> u64 {
     }
 }
 
-/// Bytes that this process may still map; `None` where no limit is set.
-pub(crate) fn free_address_space() -> Option<u64> {
+/// Bytes that this process may still map; [`u64::MAX`] of what is not limited.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Free {
+    /// Of any mappings.
+    pub(crate) address_space: u64,
+    /// Of private memory that can be written.
+    pub(crate) data: u64,
+}
+
+/// What limits leave to this process; `None` where that cannot be read.
+pub(crate) fn free_memory() -> Option<Free> {
     const PAGE: u64 = 4096;
     let limits = [limit(libc::RLIMIT_AS), limit(libc::RLIMIT_DATA)];
     if limits == [u64::MAX; 2] {
-        return None;
+        return Some(Free { address_space: u64::MAX, data: u64::MAX });
     }
     let file = open(c"/proc/self/statm", libc::O_RDONLY, 0).ok()?;
     let mut bytes = [0; 128];
@@ -207,8 +216,8 @@ pub(crate) fn free_address_space() -> Option<u64> {
     // Pages of all mappings, and as the sixth number those of private memory.
     let mut numbers = text.split_ascii_whitespace().filter_map(|number| number.parse::<u64>().ok());
     let (all, private) = (numbers.next()?, numbers.nth(4)?);
-    let free = |(limit, pages): (u64, u64)| limit.saturating_sub(pages * PAGE);
-    limits.into_iter().zip([all, private]).map(free).min()
+    let free = |limit: u64, pages: u64| if limit == u64::MAX { limit } else { limit.saturating_sub(pages * PAGE) };
+    Some(Free { address_space: free(limits[0], all), data: free(limits[1], private) })
 }
 
 pub(crate) fn process_id() -> u32 {
@@ -326,25 +335,51 @@ impl Drop for SignalsBlocked {
 
 /// Maps a range of a file, shared, at an address aligned to `alignment`.
 pub(crate) fn map_file(file: Descriptor, offset: u64, length: usize, alignment: usize) -> Result<NonNull<u8>, Errno> {
-    let place = reserve(length, alignment)?;
-    let flags = (libc::MAP_SHARED | libc::MAP_NORESERVE | libc::MAP_FIXED) as usize;
-    let protection = (libc::PROT_READ | libc::PROT_WRITE) as usize;
-    let arguments = [place.addr().get(), length, protection, flags, file.0 as usize, offset as usize];
-    // SAFETY: replaces a mapping of this length that was just reserved for it.
-    match unsafe { call(libc::SYS_mmap, arguments) } {
-        Ok(_) => Ok(place),
-        Err(error) => {
-            // SAFETY: the reserved place is referred to by nobody.
-            unsafe { unmap(place, length) };
-            Err(error)
-        }
-    }
+    map_shared(libc::MAP_SHARED, [file.0 as usize, offset as usize], length, alignment)
 }
 
-/// Zeroed memory of this process alone, allocated as it is touched, at an address aligned to `alignment` (a
-/// power of two).
-pub(crate) fn reserve(length: usize, alignment: usize) -> Result<NonNull<u8>, Errno> {
-    let start = map_memory(length + alignment)?;
+/// Maps zeroed memory that does not count as data of this process, allocated as it is touched, at an address aligned to `alignment`. A forked child
+/// has it in common with its parent, as it has a file.
+pub(crate) fn map_scratch(length: usize, alignment: usize) -> Result<NonNull<u8>, Errno> {
+    map_shared(SCRATCH, NO_FILE, length, alignment)
+}
+
+const SCRATCH: i32 = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
+const NO_FILE: [usize; 2] = [usize::MAX, 0];
+
+fn map_shared(kind: i32, file_and_offset: [usize; 2], length: usize, alignment: usize) -> Result<NonNull<u8>, Errno> {
+    let place = reserve(length, alignment)?;
+    // SAFETY: a mapping of this length that was just reserved for it.
+    unsafe { map_over(place, length, kind, file_and_offset) }.map(|()| place).inspect_err(|_| {
+        // SAFETY: the reserved place is referred to by nobody.
+        unsafe { unmap(place, length) };
+    })
+}
+
+/// Puts memory for writing in the place of a mapping.
+///
+/// # Safety
+/// The place must be a mapping of ours of this length, and nothing may refer to what is there.
+unsafe fn map_over(place: NonNull<u8>, length: usize, kind: i32, file_and_offset: [usize; 2]) -> Result<(), Errno> {
+    let flags = (kind | libc::MAP_NORESERVE | libc::MAP_FIXED) as usize;
+    let protection = (libc::PROT_READ | libc::PROT_WRITE) as usize;
+    let [file, offset] = file_and_offset;
+    // SAFETY: as the caller vouches.
+    unsafe { call(libc::SYS_mmap, [place.addr().get(), length, protection, flags, file, offset]) }.map(|_| ())
+}
+
+/// Zeroes a mapping of [`map_scratch`], and has it in common with no other process any more.
+///
+/// # Safety
+/// It must be of this length, and nobody in this process may use it meanwhile.
+pub(crate) unsafe fn clear_scratch(start: NonNull<u8>, length: usize) -> Result<(), Errno> {
+    // SAFETY: as the caller vouches.
+    unsafe { map_over(start, length, SCRATCH, NO_FILE) }
+}
+
+/// Addresses without memory behind them, from one on that is aligned to `alignment` (a power of two).
+fn reserve(length: usize, alignment: usize) -> Result<NonNull<u8>, Errno> {
+    let start = map_addresses(length + alignment)?;
     let before = start.align_offset(alignment).min(alignment);
     // SAFETY: within the mapping, which is longer by `alignment`.
     let place = unsafe { start.add(before) };
@@ -361,11 +396,25 @@ pub(crate) fn reserve(length: usize, alignment: usize) -> Result<NonNull<u8>, Er
     Ok(place)
 }
 
+/// Maps addresses that [`make_writable`] puts memory behind: until then they count as no data.
+pub(crate) fn map_addresses(length: usize) -> Result<NonNull<u8>, Errno> {
+    map_private(length, libc::PROT_NONE)
+}
+
+/// Makes the first bytes of a mapping of [`map_addresses`], whole pages, memory of this process alone, zeroed where they were not yet.
+pub(crate) fn make_writable(start: NonNull<u8>, length: usize) -> Result<(), Errno> {
+    let protection = (libc::PROT_READ | libc::PROT_WRITE) as usize;
+    harmless(libc::SYS_mprotect, [start.addr().get(), length, protection, 0, 0, 0]).map(|_| ())
+}
+
 /// Maps memory of this process alone, zeroed, allocated as it is touched.
 pub(crate) fn map_memory(length: usize) -> Result<NonNull<u8>, Errno> {
+    map_private(length, libc::PROT_READ | libc::PROT_WRITE)
+}
+
+fn map_private(length: usize, protection: i32) -> Result<NonNull<u8>, Errno> {
     let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE) as usize;
-    let protection = (libc::PROT_READ | libc::PROT_WRITE) as usize;
-    let start = harmless(libc::SYS_mmap, [0, length, protection, flags, usize::MAX, 0])?;
+    let start = harmless(libc::SYS_mmap, [0, length, protection as usize, flags, usize::MAX, 0])?;
     NonNull::new(core::ptr::with_exposed_provenance_mut(start)).ok_or(Errno(libc::ENOMEM))
 }
 
@@ -410,10 +459,8 @@ pub(crate) unsafe fn clear(start: NonNull<u8>, length: usize, used: usize) -> Re
         words.iter().for_each(|word| word.store(0, Ordering::Relaxed));
         return Ok(());
     }
-    let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED) as usize;
-    let protection = (libc::PROT_READ | libc::PROT_WRITE) as usize;
     // SAFETY: as the caller vouches.
-    unsafe { call(libc::SYS_mmap, [start.addr().get(), length, protection, flags, usize::MAX, 0]) }.map(|_| ())
+    unsafe { map_over(start, length, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, NO_FILE) }
 }
 
 /// Allocates the pages of a mapped range for writing. An error, not a signal, where there is no space.

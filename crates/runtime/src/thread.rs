@@ -13,7 +13,7 @@ use crate::process::{self, now};
 use crate::queued;
 use crate::settings::settings;
 use crate::state::ThreadState;
-use crate::sys;
+use crate::sys::{self, Free};
 use crate::wrapper;
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicI64, Ordering::Relaxed, Ordering::Release};
@@ -134,13 +134,14 @@ fn beyond_room(state: &'static ThreadState) -> Option<Local> {
     Some(connect(state, arena, kit))
 }
 
-/// Of what a limit leaves free of the address space a thread takes one in so many bytes at most: the program's own threads and memory come first.
+/// Of what limits leave free of the address space and of data a thread takes one in so many bytes at most: the program's own threads and memory come
+/// first.
 const PART_OF_FREE: u64 = 8;
 
-/// What a thread needs, if one that is set up now leaves enough of the address space to the program, where a limit is set to it.
+/// What a thread needs, if one that is set up now leaves enough memory to the program, where a limit is set to it.
 fn take_kit() -> Option<&'static Kit> {
-    let leaves_enough = sys::free_address_space().is_none_or(|free| Kit::ADDRESS_SPACE * PART_OF_FREE <= free);
-    leaves_enough.then(Kit::take).flatten()
+    let leaves_enough = |free: Free| Kit::ADDRESS_SPACE <= free.address_space / PART_OF_FREE && Kit::data() <= free.data / PART_OF_FREE;
+    sys::free_memory().is_none_or(leaves_enough).then(Kit::take).flatten()
 }
 
 /// Connects a thread with an arena: site cache, table of edges, stack for slow paths. Others than its caller come to know the arena by [`publish`].

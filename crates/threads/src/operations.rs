@@ -1,7 +1,7 @@
 //! The operations, which are the regions of a pseudo image.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Release};
-use tare_format::description::{Description, Region, RegionKind};
+use tare_format::description::{RegionKind, length_of_names, of_names};
 use tare_format::ids::RegionId;
 use tare_runtime::process::{IdBase, register_pseudo_image};
 
@@ -47,6 +47,9 @@ const NAMES: [&str; 12] = [
 ];
 /// Changes with the names.
 const IDENTITY: [u8; 16] = *b"tare threads 003";
+const PATH: &str = "threads";
+/// Made beforehand: a program that starts threads may have no memory left for it.
+static DESCRIPTION: [u8; length_of_names(PATH, &NAMES)] = of_names(RegionKind::Threads, IDENTITY, PATH, &NAMES);
 
 /// The region of an operation; `None` where nothing is to be recorded, and while another thread gives them their ids: nobody waits for that.
 pub(crate) fn region(operation: Operation) -> Option<RegionId> {
@@ -66,8 +69,5 @@ pub(crate) fn make_known() {
 }
 
 fn register() -> Option<IdBase> {
-    let region = |name: &&str| Region { kind: RegionKind::Threads, name: (*name).to_string(), ..Region::default() };
-    let regions = NAMES.iter().map(region).collect();
-    let description = Description { identity: IDENTITY, path: "threads".to_string(), build_id: String::new(), regions };
-    register_pseudo_image(&description.to_bytes(), NAMES.len() as u32, IDENTITY)
+    register_pseudo_image(&DESCRIPTION, NAMES.len() as u32, IDENTITY)
 }
