@@ -66,6 +66,24 @@ fn children_that_cannot_write_are_counted_and_said_once() {
 }
 
 #[test]
+fn children_that_have_become_another_user_are_counted_and_leave_nothing() {
+    // SAFETY: asks who this is.
+    if unsafe { libc::geteuid() } != 0 {
+        return; // Nobody else can become another user.
+    }
+    let place = Place::new();
+    let program = compile_c("crates/cli/tests/programs/another_user.c", place.path(), &[]).display().to_string();
+    let output = place.profile(&[], &[program]);
+    assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(0), "done\n"), "{}", text(&output.stderr));
+    assert_eq!(times_said(&output, "goes on unmeasured"), 1, "{}", text(&output.stderr));
+    assert_eq!(times_said(&output, "3 forked processes could write nothing"), 1, "{}", text(&output.stderr));
+    let run: serde_json::Value = serde_json::from_slice(&std::fs::read(place.path().join("run/run.json")).expect("a run")).expect("JSON");
+    let ending = format!("-{}", run["id"].as_str().expect("an id"));
+    let left = std::fs::read_dir("/dev/shm").expect("shared memory").filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    assert_eq!(left.filter(|name| name.ends_with(&ending)).collect::<Vec<_>>(), [""; 0]);
+}
+
+#[test]
 fn a_program_that_limits_its_data_starts_all_of_its_threads() {
     let place = Place::new();
     let program = compile_c("crates/cli/tests/programs/little_data.c", place.path(), &["-pthread"]).display().to_string();

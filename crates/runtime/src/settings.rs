@@ -3,6 +3,7 @@
 use crate::metrics::Metrics;
 use crate::once::Once;
 use crate::process::{ImitatedClock, Mode};
+use crate::sys;
 use crate::text::{Path, Text};
 use core::ffi::CStr;
 use tare_format::graph::DelayModel;
@@ -15,6 +16,8 @@ pub(crate) struct Settings {
     pub(crate) run_directory: Path,
     /// `TARE_RUN_ID`: names the run among those of this user on this machine.
     pub(crate) run_id: Text<64>,
+    /// As whom the process began: whose `tare` collects what it leaves in memory.
+    pub(crate) user: u32,
     /// `TARE_MODEL`.
     pub(crate) model: DelayModel,
     /// `TARE_EXACT`: no batch is ever off.
@@ -99,6 +102,7 @@ impl Settings {
         mode: Mode::None,
         run_directory: Path::EMPTY,
         run_id: Text::EMPTY,
+        user: 0,
         model: DelayModel::Virtual,
         exact: false,
         throttle: None,
@@ -123,6 +127,7 @@ impl Settings {
             mode: if value(c"TARE_MODE") == Some(b"clock") { Mode::Clock } else { Mode::Measure },
             run_directory,
             run_id: Text::EMPTY.then(id.unwrap_or(b"0")),
+            user: sys::user_id(),
             model: match value(c"TARE_MODEL") {
                 Some(b"off") => DelayModel::Off,
                 Some(b"delay") => DelayModel::Delay,
