@@ -66,6 +66,16 @@ fn children_that_cannot_write_are_counted_and_said_once() {
 }
 
 #[test]
+fn threads_that_cannot_write_are_counted_and_said_once() {
+    let place = Place::new();
+    let program = compile_c("crates/cli/tests/programs/threads_without_descriptors.c", place.path(), &["-pthread"]).display().to_string();
+    let output = place.profile(&[], &[program]);
+    assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(0), "done\n"), "{}", text(&output.stderr));
+    assert_eq!(times_said(&output, "threads go on unmeasured"), 1, "{}", text(&output.stderr));
+    assert_eq!(times_said(&output, "20 threads found no room for their calls"), 1, "{}", text(&output.stderr));
+}
+
+#[test]
 fn children_that_have_become_another_user_are_counted_and_leave_nothing() {
     // SAFETY: asks who this is.
     if unsafe { libc::geteuid() } != 0 {

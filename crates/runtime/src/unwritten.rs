@@ -1,9 +1,10 @@
 //! Says, once in a run and node, that no graph can be written: the program goes on unmeasured.
 //!
-//! Who says so leaves an empty file, by which the others and the tools know.
+//! Of its threads each process says it once itself. Who says so leaves an empty file, by which the others and the tools know.
 
 use crate::sys::{self, Errno};
 use crate::text::{Path, Text};
+use core::sync::atomic::{AtomicBool, Ordering};
 use tare_format::graph::UNWRITTEN;
 
 /// Whose graph cannot be written.
@@ -14,8 +15,14 @@ pub(crate) enum Whose {
     Threads,
 }
 
+/// Whether this process has said it of its threads: behind a `chroot`, or without descriptors, no file tells.
+static THREADS_SAID: AtomicBool = AtomicBool::new(false);
+
 /// Says that a graph file could not be made or grow in a directory, nor in the one that was tried before, unless that has been said.
 pub(crate) fn say(whose: Whose, before: Option<&Path>, directory: &Path, why: Errno) {
+    if whose == Whose::Threads && THREADS_SAID.swap(true, Ordering::Relaxed) {
+        return;
+    }
     let places = || before.into_iter().chain([directory]);
     if places().map(mark).find(|marked| *marked != Marked::Refused) == Some(Marked::Before) {
         return;
