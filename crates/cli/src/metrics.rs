@@ -27,6 +27,8 @@ enum Source {
     TaskClock,
     /// Allocation and I/O, counted by a library of its own.
     Tally(Word),
+    /// Nothing counts it: a preset of PAPI that no event of the kernel stands for.
+    Nowhere,
 }
 
 const HARDWARE: u32 = 0;
@@ -92,6 +94,18 @@ const EVENTS: &[(&str, Source)] = &[
     ("io-time", Source::Tally(Word::IoTicks)),
 ];
 
+/// The presets of PAPI, without what all of their names begin with.
+const PRESETS: &[&str] = &[
+    "L1_DCM", "L1_ICM", "L2_DCM", "L2_ICM", "L3_DCM", "L3_ICM", "L1_TCM", "L2_TCM", "L3_TCM", "CA_SNP", "CA_SHR", "CA_CLN", "CA_INV", "CA_ITV",
+    "L3_LDM", "L3_STM", "BRU_IDL", "FXU_IDL", "FPU_IDL", "LSU_IDL", "TLB_DM", "TLB_IM", "TLB_TL", "L1_LDM", "L1_STM", "L2_LDM", "L2_STM", "BTAC_M",
+    "PRF_DM", "L3_DCH", "TLB_SD", "CSR_FAL", "CSR_SUC", "CSR_TOT", "MEM_SCY", "MEM_RCY", "MEM_WCY", "STL_ICY", "FUL_ICY", "STL_CCY", "FUL_CCY",
+    "HW_INT", "BR_UCN", "BR_CN", "BR_TKN", "BR_NTK", "BR_MSP", "BR_PRC", "FMA_INS", "TOT_IIS", "TOT_INS", "INT_INS", "FP_INS", "LD_INS", "SR_INS",
+    "BR_INS", "VEC_INS", "RES_STL", "FP_STAL", "TOT_CYC", "LST_INS", "SYC_INS", "L1_DCH", "L2_DCH", "L1_DCA", "L2_DCA", "L3_DCA", "L1_DCR", "L2_DCR",
+    "L3_DCR", "L1_DCW", "L2_DCW", "L3_DCW", "L1_ICH", "L2_ICH", "L3_ICH", "L1_ICA", "L2_ICA", "L3_ICA", "L1_ICR", "L2_ICR", "L3_ICR", "L1_ICW",
+    "L2_ICW", "L3_ICW", "L1_TCH", "L2_TCH", "L3_TCH", "L1_TCA", "L2_TCA", "L3_TCA", "L1_TCR", "L2_TCR", "L3_TCR", "L1_TCW", "L2_TCW", "L3_TCW",
+    "FML_INS", "FAD_INS", "FDV_INS", "FSQ_INS", "FNV_INS", "FP_OPS", "SP_OPS", "DP_OPS", "VEC_SP", "VEC_DP", "REF_CYC",
+];
+
 /// Caches in the kernel's numbering, and what can be asked of them.
 const CACHES: [&str; 7] = ["L1-dcache", "L1-icache", "LLC", "dTLB", "iTLB", "branch", "node"];
 const OPERATIONS: [&str; 3] = ["load", "store", "prefetch"];
@@ -132,16 +146,14 @@ fn source_of(name: &str) -> Option<Source> {
             return Some(Source::Perf(CACHE, cache | operation << 8 | missed << 16));
         }
     }
-    None
+    name.strip_prefix("PAPI_").is_some_and(|preset| PRESETS.contains(&preset)).then_some(Source::Nowhere)
 }
 
 /// Those that this machine offers; the others are named, in one sentence for each reason.
 pub(crate) fn available(metrics: Vec<Metric>) -> Vec<Metric> {
     let mut missing: Vec<(String, Vec<String>)> = Vec::new();
     let offered = |metric: &Metric| {
-        let Source::Perf(kind, config) = metric.source else { return true };
-        let Err(error) = open(kind, config) else { return true };
-        let why = reason(&error);
+        let Some(why) = obstacle(metric.source) else { return true };
         match missing.iter_mut().find(|(known, _)| *known == why) {
             Some((_, names)) => names.push(metric.name.clone()),
             None => missing.push((why, vec![metric.name.clone()])),
@@ -153,6 +165,15 @@ pub(crate) fn available(metrics: Vec<Metric>) -> Vec<Metric> {
         eprintln!("tare: {}", sentence(&names, &why));
     }
     metrics
+}
+
+/// Why something cannot be counted on this machine; `None` where it can.
+fn obstacle(source: Source) -> Option<String> {
+    match source {
+        Source::Perf(kind, config) => open(kind, config).err().map(|error| reason(&error)),
+        Source::Nowhere => Some("no event of the kernel stands for it".to_string()),
+        Source::Usage(_) | Source::TaskClock | Source::Tally(_) => None,
+    }
 }
 
 fn reason(error: &std::io::Error) -> String {
@@ -187,10 +208,12 @@ pub(crate) fn environment(metrics: &[Metric]) -> Option<(String, String)> {
             Source::Usage(field) => format!("u{field}"),
             Source::TaskClock => "t".to_string(),
             Source::Tally(word) => format!("w{}", word as u32),
+            Source::Nowhere => return None,
         };
-        format!("{}={source}", metric.name)
+        Some(format!("{}={source}", metric.name))
     };
-    (!metrics.is_empty()).then(|| ("TARE_METRICS".to_string(), metrics.iter().map(word).collect::<Vec<_>>().join(",")))
+    let words: Vec<String> = metrics.iter().filter_map(word).collect();
+    (!words.is_empty()).then(|| ("TARE_METRICS".to_string(), words.join(",")))
 }
 
 /// The first words of `struct perf_event_attr`, version 0.
@@ -221,7 +244,7 @@ fn open(kind: u32, config: u64) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{MOST, environment, need_tally, parse, sentence};
+    use super::{MOST, available, environment, need_tally, parse, sentence};
 
     #[test]
     fn names_of_all_kinds_are_read() {
@@ -237,6 +260,12 @@ mod tests {
         let of = |names: &[&str]| sentence(&names.iter().map(ToString::to_string).collect::<Vec<_>>(), "no");
         assert_eq!(of(&["a"]), "a is not available here (no): the run goes on without it");
         assert_eq!(of(&["a", "b", "c"]), "a, b and c are not available here (no): the run goes on without them");
+    }
+
+    #[test]
+    fn presets_of_papi_without_an_event_are_left_out() {
+        let metrics = available(parse("PAPI_L2_DCM,task-clock,PAPI_FP_OPS").expect("known names"));
+        assert_eq!(environment(&metrics), Some(("TARE_METRICS".into(), "task-clock=t".into())));
     }
 
     #[test]
