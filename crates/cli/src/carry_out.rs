@@ -1,6 +1,6 @@
 //! A measured run from its start to its summary.
 //!
-//! Where nothing can be written, the program is worth more than its measurement: it runs unmeasured, which is said once,
+//! Where nothing can be written, or no file be opened, the program is worth more than its measurement: it runs unmeasured, which is said once,
 //! and its status is the tool's.
 
 use std::ffi::OsString;
@@ -25,11 +25,11 @@ pub(crate) struct Ready<'a> {
 }
 
 /// Runs what is ready, then prints the summary to stderr, and before it with `timings` what preparing took; ends with
-/// the command's status. Runs the command unmeasured where preparing failed for want of room or of permission to write.
+/// the command's status. Runs the command unmeasured where preparing failed for want of room, of permission to write, or of file descriptors.
 pub(crate) fn carry_out(line: &[OsString], ready: Result<Ready<'_>, Failure>, showing: &Showing, timings: bool) -> Result<ExitCode, Failure> {
     let ready = match ready {
         Ok(ready) => ready,
-        Err(failure) if failure.is_of_writing() => {
+        Err(failure) if failure.is_of_room() => {
             eprintln!("tare: {failure}\ntare: the program runs unmeasured");
             let (exit, _) = child::run(command_of(line)?)?;
             return Ok(child::exit_code(exit));

@@ -38,12 +38,14 @@ pub(crate) struct Failure {
     pub(crate) code: Code,
     /// Whether the system refused, rather than we.
     is_of_system: bool,
+    /// Whether it had no file descriptor for us.
+    lacks_descriptors: bool,
 }
 
 impl Failure {
     /// An error without a remedy.
     pub(crate) fn new(code: Code, what: impl Into<String>) -> Self {
-        Self { what: what.into(), remedy: None, code, is_of_system: false }
+        Self { what: what.into(), remedy: None, code, is_of_system: false, lacks_descriptors: false }
     }
 
     /// The same error with what to do next.
@@ -56,12 +58,13 @@ impl Failure {
     /// A failure of input or output on a named thing.
     pub(crate) fn io(code: Code, doing: &str, path: &std::path::Path, error: &std::io::Error) -> Self {
         let limit = if error.kind() == std::io::ErrorKind::FileTooLarge { " (ulimit -f says how large files may be)" } else { "" };
-        Self { is_of_system: true, ..Self::new(code, format!("cannot {doing} {}: {error}{limit}", path.display())) }
+        let lacks_descriptors = matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE));
+        Self { is_of_system: true, lacks_descriptors, ..Self::new(code, format!("cannot {doing} {}: {error}{limit}", path.display())) }
     }
 
-    /// Whether the system would not let us write: a full disk, no permission, no such directory.
-    pub(crate) fn is_of_writing(&self) -> bool {
-        self.is_of_system && self.code == Code::CannotWrite
+    /// Whether the system has no room for a measurement: a full disk, no permission, no such directory, too few file descriptors.
+    pub(crate) fn is_of_room(&self) -> bool {
+        self.lacks_descriptors || self.is_of_system && self.code == Code::CannotWrite
     }
 
     /// The exit code as the operating system sees it.

@@ -108,6 +108,16 @@ fn a_program_that_limits_its_data_starts_all_of_its_threads() {
 }
 
 #[test]
+fn without_file_descriptors_the_program_runs_unmeasured() {
+    let place = Place::new();
+    let program = program(&place);
+    let line = format!("ulimit -n 5; exec {} profile -- {program} return", env!("CARGO_BIN_EXE_tare"));
+    let output = place.command("sh").args(["-c", &line]).output().expect("sh");
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    assert_eq!(times_said(&output, "runs unmeasured"), 1, "{}", text(&output.stderr));
+}
+
+#[test]
 fn little_shared_memory_is_no_loss() {
     let place = Place::new();
     let program = program(&place);
