@@ -11,7 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use tare_format::graph::{DRAFT_ENDING, UNWRITTEN};
+use tare_format::graph::{DRAFT_ENDING, REQUEST_ENDING, UNWRITTEN};
 
 use crate::ends::header_of;
 use crate::failure::{Code, Failure};
@@ -46,6 +46,8 @@ pub(crate) fn collect(run: &RunDirectory, id: &str) -> Result<usize, Failure> {
             return Err(Failure::io(Code::CannotWrite, "remove", &path, &error));
         }
     }
+    remove_requests(&local);
+    remove_requests(&run.path);
     if alive == 0 {
         keep_mark(run, &local);
         // Something else in there is nobody's loss: the directory then stays, and `tare doctor` names it.
@@ -66,6 +68,23 @@ fn remove_drafts(directory: &Path) {
     for draft in fs::read_dir(directory).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path())).filter(has_ended) {
         // What stays is nothing for readers.
         let _ = fs::remove_file(draft);
+    }
+}
+
+/// Where a process is asked for something: beside its graph.
+pub(crate) fn request_of(graph: &Path) -> PathBuf {
+    let mut place = graph.to_path_buf().into_os_string();
+    place.push(REQUEST_ENDING);
+    PathBuf::from(place)
+}
+
+/// Removes what was asked of processes that have ended: no one of them reads it any more.
+fn remove_requests(directory: &Path) {
+    let graph_of = |request: &Path| Some(PathBuf::from(request.to_str()?.strip_suffix(REQUEST_ENDING)?));
+    let is_vain = |request: &PathBuf| graph_of(request).is_some_and(|graph| !is_alive(&graph));
+    for request in fs::read_dir(directory).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path())).filter(is_vain) {
+        // What stays is nothing for readers.
+        let _ = fs::remove_file(request);
     }
 }
 
@@ -168,6 +187,15 @@ mod tests {
         remove_drafts(place.path());
         assert!(kept.iter().all(|name| place.path().join(name).exists()));
         assert!(!gone.iter().any(|name| place.path().join(name).exists()));
+    }
+
+    #[test]
+    fn requests_of_processes_that_have_ended_are_removed() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let (gone, other) = (place.path().join("node-4000000000-0.graph.request"), place.path().join("node-4000000000-0.regions"));
+        [&gone, &other].into_iter().for_each(|path| drop(File::create(path).expect("a writable directory")));
+        remove_requests(place.path());
+        assert_eq!((gone.exists(), other.exists()), (false, true));
     }
 
     #[test]

@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 use memmap2::MmapMut;
 use serde::Serialize;
 use tare_format::description::{Description, RegionKind};
-use tare_format::graph::{ARENA, HEADER_AREA, Header, IMAGE_TABLE, IMAGES, ImageRecord, LocationRecord, MAX_NODES, NODES, Node, REQUEST_ENDING};
+use tare_format::graph::{ARENA, HEADER_AREA, Header, IMAGE_TABLE, IMAGES, ImageRecord, LocationRecord, MAX_NODES, NODES, Node, ProcessState};
 use tare_profile::Region;
 use tare_report::json::SCHEMA;
 
 use crate::args::{CtlArguments, Format};
-use crate::collect::is_alive;
+use crate::collect::{is_alive, request_of};
 use crate::failure::{Code, Failure};
 use crate::naming::name_functions;
 use crate::pattern::Pattern;
@@ -59,10 +59,11 @@ pub(crate) fn ctl(arguments: &CtlArguments) -> Result<ExitCode, Failure> {
         eprintln!("tare: {vain}");
     }
     let until = Instant::now() + Duration::from_secs_f64(arguments.wait.clamp(0.0, 3600.0));
-    while asked.iter().any(|(graph, _)| !graph.has_followed()) && Instant::now() < until {
+    while asked.iter().any(|(graph, _)| graph.is_awaited()) && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(5));
-        asked.iter_mut().filter(|(graph, _)| !graph.has_followed()).for_each(|(graph, _)| graph.poke());
+        asked.iter_mut().filter(|(graph, _)| graph.is_awaited()).for_each(|(graph, _)| graph.poke());
     }
+    asked.iter().for_each(|(graph, _)| graph.withdraw_from_ended());
     let answers: Vec<Answer> = asked.iter().map(|(graph, switches)| Answer::of(graph, switches)).collect();
     match arguments.format {
         Format::Text => stdout::write(answers.iter().map(Answer::line).collect::<String>())?,
@@ -226,14 +227,14 @@ impl Graph {
 
     /// Writes the request, its number, and lets the process look.
     fn ask(&mut self, switches: &[(u32, Want)]) -> Result<(), Failure> {
-        let mut place = self.path.clone().into_os_string();
-        place.push(REQUEST_ENDING);
-        let place = PathBuf::from(place);
+        let place = request_of(&self.path);
         let bytes: Vec<u8> = switches.iter().flat_map(|&(region, want)| [region, want as u32]).flat_map(u32::to_le_bytes).collect();
         let draft = place.with_extension("draft");
-        fs::write(&draft, bytes)
-            .and_then(|()| fs::rename(&draft, &place))
-            .map_err(|error| Failure::io(Code::CannotWrite, "write", &place, &error))?;
+        match fs::write(&draft, bytes).and_then(|()| fs::rename(&draft, &place)) {
+            // The directory goes with the last process.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && self.has_ended() => return Ok(()),
+            written => written.map_err(|error| Failure::io(Code::CannotWrite, "write", &place, &error))?,
+        }
         let number = self.header().map_or(0, |header| header.request) + 1;
         self.word(core::mem::offset_of!(Header, request)).store(number, Ordering::Release);
         self.number = number;
@@ -251,6 +252,23 @@ impl Graph {
 
     fn has_followed(&self) -> bool {
         self.header().is_some_and(|header| header.followed >= self.number)
+    }
+
+    /// Whether the process has ended, or will look at no request any more.
+    fn has_ended(&self) -> bool {
+        self.header().is_none_or(|header| header.state != ProcessState::Running as u32) || !is_alive(&self.path)
+    }
+
+    fn is_awaited(&self) -> bool {
+        !self.has_followed() && !self.has_ended()
+    }
+
+    /// A process that ended while it was asked leaves the request, which nobody reads any more, and in memory the directory with it.
+    fn withdraw_from_ended(&self) {
+        if self.has_ended() && fs::remove_file(request_of(&self.path)).is_ok() {
+            // Others may have something in there.
+            let _ = self.path.parent().map(fs::remove_dir);
+        }
     }
 
     /// Lets the next entry of every node take the slow path.
