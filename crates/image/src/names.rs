@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// The name as it stands in the source: C++ and Rust demangled, Fortran's `__work_MOD_busy` as `work::busy`;
-/// anything else as it is. Suffixes of compilers (`.part.0`, `.constprop.1`) stay readable behind it.
+/// contained procedures (`inner.0`) without their number, anything else as it is. Suffixes of compilers (`.part.0`, `.constprop.1`) stay readable behind it.
 #[must_use]
 pub fn demangle(name: &str) -> Cow<'_, str> {
     if let Some(found) = rust(name) {
@@ -13,7 +13,17 @@ pub fn demangle(name: &str) -> Cow<'_, str> {
     if let Some(found) = cpp(stem).or_else(|| fortran(stem)) {
         return Cow::Owned(found + suffix);
     }
-    Cow::Borrowed(name)
+    match without_number(suffix) {
+        Some(rest) => Cow::Owned(format!("{stem}{rest}")),
+        None => Cow::Borrowed(name),
+    }
+}
+
+/// What follows the number in `.0.constprop.1`. GCC numbers procedures that Fortran programs contain, and nested functions of C, so that those of
+/// one name differ; LLVM numbers static functions of one name from several files. Nobody wrote it in any case; clones have words there.
+fn without_number(suffix: &str) -> Option<&str> {
+    let rest = suffix.strip_prefix('.')?.trim_start_matches(|character: char| character.is_ascii_digit());
+    (rest.len() + 1 < suffix.len() && (rest.is_empty() || rest.starts_with('.'))).then_some(rest)
 }
 
 /// `_ZN1aEv.constprop.0` is `_ZN1aEv` and `.constprop.0`.
@@ -64,5 +74,9 @@ mod tests {
         assert_eq!(demangle("MAIN__"), "MAIN__");
         assert_eq!(demangle("main"), "main");
         assert_eq!(demangle("sort.part.0"), "sort.part.0");
+        assert_eq!(demangle("inner.0"), "inner");
+        assert_eq!(demangle("inner.12.constprop.0"), "inner.constprop.0");
+        assert_eq!(demangle("work._omp_fn.0"), "work._omp_fn.0");
+        assert_eq!((demangle("odd."), demangle("odd.1x"), demangle(".0")), ("odd.".into(), "odd.1x".into(), ".0".into()));
     }
 }
