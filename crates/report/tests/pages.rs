@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use support::{alone_and_lossy, golden, many, master_and_worker, run};
 use tare_compensate::Mode;
 use tare_compensate::validation::{Measured, Pair, Unmeasured, Validation};
-use tare_profile::{LocationLosses, Node, Processors, Profile, Region, RegionIndex, RegionKind, Standing, State, Switch, Why};
+use tare_profile::{Location, LocationLosses, Node, Processors, Profile, Region, RegionIndex, RegionKind, Standing, State, Switch, Why};
 use tare_report::{Exit, Page, Results, Run, Selection, text};
 use unicode_width::UnicodeWidthStr;
 
@@ -198,6 +198,35 @@ fn what_a_rank_was_in_that_did_not_come_to_its_end_is_no_work_to_be_moved() {
     worker.standing = Some(Standing { node: Some(1), since: hung.unsigned_abs() });
     let said = words(&profile);
     assert!(said.contains("rank 0 waits for rank 1; no single region explains it") && !said.contains("longer in main"), "{said}");
+}
+
+/// What is said of processors that processes did not have.
+fn without_processors(profile: &Profile) -> String {
+    let said = words(&run(), &Results::new(profile, Mode::Parallel));
+    let (_, said) = said.split_once(" Processors ").expect("it is said");
+    said.replace('\u{202f}', " ").chars().take(100).collect()
+}
+
+#[test]
+fn who_had_no_processor_is_the_thread_whose_time_stands_beside_it() {
+    let mut profile = alone_and_lossy();
+    let second = Location { thread: 2, queued_s: Some(0.2), ..profile.locations[0].clone() };
+    profile.locations.push(second);
+    profile.locations[1].nodes[1].exclusive = 800_000_000;
+    let said = without_processors(&profile);
+    assert!(said.starts_with("process 4710 thread 2 could run and had none for 200 ms of 40"), "{said}");
+}
+
+#[test]
+fn of_others_whose_figure_is_next_to_nothing_nothing_is_said() {
+    let mut profile = master_and_worker();
+    profile.locations[1].queued_s = Some(2.0);
+    let said = without_processors(&profile);
+    assert!(said.starts_with("rank 1 could run outside MPI and had none for 2.00 s of 9"), "{said}");
+    // All of it in MPI, as far as that is known.
+    (profile.locations[0].queued_s, profile.locations[0].queued_in_calls_s) = (Some(5.0), 5.0);
+    let said = without_processors(&profile);
+    assert!(said.starts_with("rank 1 could run outside MPI and had none for 2.00 s of 9") && !said.contains("another one"), "{said}");
 }
 
 #[test]

@@ -13,6 +13,8 @@ use crate::{Compensated, CompensatedLocation};
 pub struct Shortage {
     /// Which, as an index into [`Profile::processes`].
     pub process: usize,
+    /// The number of that thread.
+    pub thread: u32,
     /// For how long it could have run outside of MPI and had none.
     pub queued_s: f64,
     /// The same, in MPI or outside of it, as the kernel says it.
@@ -60,6 +62,7 @@ impl Shortage {
         let outside_s = outside_s.max(0.0);
         Some(Self {
             process: location.process.0,
+            thread: location.thread,
             in_all_s: queued_s,
             queued_s: (queued_s - location.queued_in_calls_s).clamp(0.0, outside_s),
             in_mpi_s: location.queued_in_calls_s,
@@ -78,6 +81,7 @@ impl Shortage {
         let outside_s = work.map(|(_, figures)| figures.measured_exclusive_s).sum::<f64>().max(0.0);
         Some(Self {
             process: location.process.0,
+            thread: location.thread,
             queued_s: (queued_s - location.queued_in_calls_s).clamp(0.0, outside_s),
             in_all_s: queued_s,
             in_mpi_s: 0.0,

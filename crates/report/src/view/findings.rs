@@ -374,7 +374,7 @@ pub(crate) fn rank_list(ranks: &[u32], glyphs: &Glyphs) -> String {
 }
 
 /// As [`rank_list`], of whatever has numbers.
-fn numbered(what: &str, numbers: &[u32], glyphs: &Glyphs) -> String {
+pub(super) fn numbered(what: &str, numbers: &[u32], glyphs: &Glyphs) -> String {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     for &number in numbers {
         match ranges.last_mut() {
@@ -474,8 +474,17 @@ mod tests {
 
     #[test]
     fn what_was_queued_for_in_mpi_is_named_and_no_amount_where_it_is_not_known() {
-        let longest =
-            Shortage { process: 0, queued_s: 0.2, in_all_s: 5.2, in_mpi_s: 5.0, stalled_s: 4.0, waited_s: 0.0, outside_s: 0.37, unsure_s: 0.05 };
+        let longest = Shortage {
+            process: 0,
+            thread: 0,
+            queued_s: 0.2,
+            in_all_s: 5.2,
+            in_mpi_s: 5.0,
+            stalled_s: 4.0,
+            waited_s: 0.0,
+            outside_s: 0.37,
+            unsure_s: 0.05,
+        };
         let none = || FindingKind::NoProcessor { ranks: vec![1], longest, sharing: None, explains: 0.0 };
         let found = in_words(none(), Certainty::Open, &Run::default());
         let what = found.what.replace(Glyphs::UNICODE.thin_space, " ");

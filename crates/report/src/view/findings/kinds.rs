@@ -41,6 +41,7 @@ impl Words<'_> {
             false => String::new(),
         };
         let (who, outside) = self.of_ranks(ranks);
+        let who = if longest.thread > 0 && ranks.len() == 1 { format!("thread {} of {who}", longest.thread) } else { who };
         format!("{who} {}{in_mpi}{explains}", had_none(longest, self.profile, outside, up_to, self.glyphs))
     }
 
