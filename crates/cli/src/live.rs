@@ -15,7 +15,7 @@ use tare_profile::{Extent, GraphFile, Live, LiveThread, Profile, ProfileError};
 use crate::collect::is_alive;
 use crate::failure::Failure;
 use crate::results::{file_name, map};
-use crate::rundir::{End, RunDirectory, node_local};
+use crate::rundir::{End, RunDirectory, RunRecord, node_local};
 
 /// A graph file, mapped.
 pub(crate) struct Graph {
@@ -73,17 +73,25 @@ fn is_of(graph: &[u8], host: &str) -> bool {
     Header::from_bytes(graph).is_some_and(|header| header.host.starts_with(host.as_bytes()) && header.host.get(host.len()) == Some(&0))
 }
 
-/// The profile of graphs as they stand now, those of processes that were cut off as they stood at their end, where that was seen.
-pub(crate) fn profile(graphs: &[Graph], descriptions: &[&[u8]], ends: &[End], extent: Extent) -> Result<Profile, ProfileError> {
-    let end = |graph: &Graph| ends.iter().find(|end| end.graph == graph.name && end.ticks > 0);
-    let at_end = |end: &End| Live { ticks: end.ticks, ns: end.ns, has_ended: true, threads: Vec::new() };
+/// The profile of graphs as they stand now, those of processes that were cut off as they stood at their end. `record` says how the
+/// run ended, and which ends of processes were seen.
+pub(crate) fn profile(graphs: &[Graph], descriptions: &[&[u8]], record: &RunRecord, extent: Extent) -> Result<Profile, ProfileError> {
+    let host = this_host();
+    let end = |graph: &Graph| record.ends.iter().find(|end| end.graph == graph.name);
     let about = |graph: &Graph| match &graph.bytes {
         Ok(bytes) if graph.runs => Some(look(bytes)),
-        _ => end(graph).map(at_end),
+        // A process of moments has ended before it is looked for.
+        Ok(bytes) if record.exit.is_some() || is_of(bytes, &host) => Some(at_end(end(graph))),
+        _ => end(graph).map(|end| at_end(Some(end))),
     };
     let live: Vec<Option<Live>> = graphs.iter().map(about).collect();
     let files: Vec<GraphFile<'_>> = graphs.iter().zip(&live).map(|(graph, live)| graph.file(live.as_ref())).collect();
     Profile::read_live(&files, descriptions, extent)
+}
+
+fn at_end(seen: Option<&End>) -> Live {
+    let (ticks, ns) = seen.map_or((0, 0), |end| (end.ticks, end.ns));
+    Live { ticks, ns, has_ended: true, threads: Vec::new() }
 }
 
 /// The clock, and what the threads of a process say of themselves.

@@ -140,7 +140,7 @@ impl Results {
         let graphs = live::graphs(run, &record.id)?;
         let descriptions = descriptions(run)?;
         let descriptions: Vec<&[u8]> = descriptions.iter().map(|bytes| &bytes[..]).collect();
-        let mut profile = live::profile(&graphs, &descriptions, &record.ends, extent)
+        let mut profile = live::profile(&graphs, &descriptions, &record, extent)
             .map_err(|error| Failure::new(Code::BadInput, format!("{} cannot be read: {error}", run.path.display())))?;
         let host = live::this_host();
         let runs = |process: &Process| graphs.iter().any(|graph| graph.is_of_running(&process.file));

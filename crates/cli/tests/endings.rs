@@ -71,6 +71,21 @@ fn a_signal_is_128_and_its_number_and_leaves_a_run() {
 }
 
 #[test]
+fn a_program_that_crashes_at_once_is_told_as_cut_off_where_it_was_and_its_regions_add_up_to_its_time() {
+    for how in ["abort", "segv", "kill"] {
+        let place = Place::new();
+        ending(&place, how);
+        let report = place.report();
+        let sum: f64 = report.nodes().iter().map(|node| node["exclusive"]["measured_s"].as_f64().unwrap()).sum();
+        let time = report.locations()[0]["measured_s"].as_f64().unwrap();
+        assert!((sum - time).abs() <= 1e-9 + 1e-6 * time, "{how}: {sum} s in regions, {time} s in all");
+        let places = places(&place);
+        let thread = &places["threads"][0];
+        assert_eq!((&thread["state"], &thread["path"]), (&json!("cut off"), &json!(["program", "main", "end"])), "{how}");
+    }
+}
+
+#[test]
 fn an_interrupt_leaves_a_run_and_a_summary() {
     for signal in [libc::SIGINT, libc::SIGTERM] {
         let place = Place::new();
@@ -200,8 +215,7 @@ fn a_job_that_is_stopped_with_its_launcher_counts_up_to_its_end() {
         let after = places(&place);
         let of_rank_0 = after["threads"].as_array().expect("threads").iter().find(|thread| thread["rank"] == 0).expect("the rank");
         // Processes that notice that their launcher is gone before they are ended themselves exit, and close what is open.
-        let is_cut_off = of_rank_0["state"] == "cut off" && of_rank_0["path"][3] == "MPI_Recv";
-        assert!(is_cut_off || of_rank_0["state"] == "ended", "{}: {after}", mpi.name);
+        assert!(of_rank_0["state"] == "cut off" && of_rank_0["path"][3] == "MPI_Recv", "{}: {after}", mpi.name);
     }
 }
 

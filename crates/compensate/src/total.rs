@@ -260,9 +260,7 @@ pub(crate) fn location_as_measured(profile: &Profile, location: &Location, overh
 
 /// The main thread is measured from `MPI_Init` to `MPI_Finalize`, or from the program's begin to its end.
 pub(crate) fn span(profile: &Profile, location: &Location) -> Option<Span> {
-    let span = profile.process_of(location).span.filter(|_| location.thread == 0)?;
-    let end = if span.closed { span.end } else { span.end.max(location.end_ticks) };
-    Some(Span { end, ..span })
+    profile.process_of(location).span_of(location).filter(|_| location.thread == 0)
 }
 
 /// How much of the span the measurement made, with the costs as they are known at the end. That of a rank is a part of its life, of which the

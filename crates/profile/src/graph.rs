@@ -69,8 +69,9 @@ pub(crate) fn read(file: &GraphFile<'_>, regions: &mut RegionTable<'_>, extent: 
     let bytes = bytes.map_err(|why| ReadError::Unopened(why.to_string()))?;
     let mut header = header(bytes)?;
     let is_running = header.state == ProcessState::Running as u32;
-    let live = live.filter(|live| !live.has_ended || (is_running && live.ticks > header.last_ticks));
-    if let Some(live) = live {
+    let is_unseen = |live: &Live| live.has_ended && live.ticks == 0;
+    let live = live.filter(|live| !live.has_ended || (is_running && (is_unseen(live) || live.ticks > header.last_ticks)));
+    if let Some(live) = live.filter(|live| !is_unseen(live)) {
         (header.last_ticks, header.last_ns) = (live.ticks, live.ns);
     }
     let mut reader = Reader {
@@ -112,7 +113,7 @@ fn number_threads(locations: &mut [Location]) {
 /// Outside of MPI the run is the life of the main thread. What of it lies before its first event, or behind its last one, is
 /// the program's own.
 fn add_what_no_event_bounds(process: &Process, main: &mut Location) {
-    let Some(span) = process.span.filter(|span| process.rank.is_none() && (span.closed || main.standing.is_some())) else { return };
+    let Some(span) = process.span_of(main).filter(|span| process.rank.is_none() && (span.closed || main.standing.is_some())) else { return };
     let counted: i64 = main.nodes.iter().map(|node| node.exclusive).fold(0, i64::saturating_add);
     if let (Some(root), Ok(life)) = (main.nodes.first_mut(), i64::try_from(span.ticks())) {
         root.exclusive = root.exclusive.saturating_add(life.saturating_sub(counted).max(0));
@@ -338,7 +339,7 @@ impl Reader<'_, '_> {
         }
         let live = self.live.filter(|_| location.state == RUNS)?;
         if live.has_ended {
-            return self.last_standing(live, arena, location, nodes, places);
+            return self.last_standing(arena, location, nodes, places);
         }
         let known = location.start_ticks.saturating_add_signed(nodes.iter().map(|node| node.exclusive).sum());
         Some(Standing { node: None, since: live.ticks.saturating_sub(known) })
@@ -366,10 +367,10 @@ impl Reader<'_, '_> {
         Standing { node: open.map(|(open, _)| open), since }
     }
 
-    fn last_standing(&self, live: &Live, arena: u64, location: &LocationRecord, nodes: &mut [Node], places: &Places) -> Option<Standing> {
+    fn last_standing(&self, arena: u64, location: &LocationRecord, nodes: &mut [Node], places: &Places) -> Option<Standing> {
         let is_wrapper = |node: &Node| self.regions.kind(node.region).is_wrapped();
         let (open, last) = last_open_node(self.bytes, arena, location, nodes, |node| places.of(node), is_wrapper)?;
-        let (open, since) = (places.of(open)?, live.ticks.saturating_sub(last));
+        let (open, since) = (places.of(open)?, self.last_ticks.saturating_sub(last));
         nodes[open].exclusive = nodes[open].exclusive.saturating_add_unsigned(since);
         Some(Standing { node: Some(open), since })
     }

@@ -14,10 +14,10 @@ use tare_format::graph::{ARENA, COLD_NODES, FRAMES, Frame, HEADER_AREA, Header, 
 
 use crate::model::Node;
 
-/// What is known beside its graph file of a process that runs on this machine, or whose end was seen here.
+/// What is known beside its graph file of a process that runs on this machine, or that is known to have ended.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Live {
-    /// The clock at the moment of reading, or when the process ended, ticks.
+    /// The clock at the moment of reading, or when the process ended, ticks; 0 where that was not seen.
     pub ticks: u64,
     /// The same moment in nanoseconds since 1970.
     pub ns: u64,
@@ -54,7 +54,7 @@ pub(crate) const RUNS: u32 = 1;
 pub struct Standing {
     /// The innermost node known to be open; `None` where the system does not let it be known.
     pub node: Option<usize>,
-    /// Ticks since its last event.
+    /// Ticks since its last event, up to the last sign of life of its process where the end of that was not seen.
     pub since: u64,
 }
 

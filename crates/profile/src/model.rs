@@ -351,6 +351,13 @@ impl Process {
         matches!(self.state, State::Running | State::CutOff) && (self.is_in_mpi || self.span.is_none_or(|span| !span.closed))
     }
 
+    /// The span of its main thread. The end that is not known is no earlier than what that thread has done.
+    #[must_use]
+    pub fn span_of(&self, main: &Location) -> Option<Span> {
+        let span = self.span?;
+        Some(Span { end: if span.closed { span.end } else { span.end.max(main.end_ticks) }, ..span })
+    }
+
     /// Whether calls of a region were not counted for some time, because it was off, or may not have been: where more was switched than
     /// there was room to list, it is not known which.
     #[must_use]
@@ -420,7 +427,7 @@ pub struct Location {
     pub asleep_s: f64,
     /// Processors on which it was allowed to run; `None` where that is not known.
     pub processors: Option<Processors>,
-    /// Where it stood, if it ran when it was read, or was cut off and its end was seen; the time until then is counted.
+    /// Where it stood, if it ran when it was read, or was cut off; the time until then is counted, as far as it was seen.
     pub standing: Option<Standing>,
 }
 

@@ -11,7 +11,7 @@ pub struct Place {
     pub state: State,
     /// Open regions, the outermost first; empty where they are not known.
     pub path: Vec<RegionIndex>,
-    /// Seconds since its last event: while it runs until now, and where it was cut off until its end.
+    /// Seconds since its last event: while it runs until now, and where it was cut off until its end. `None` where that was not seen.
     pub since_s: Option<f64>,
 }
 
@@ -20,7 +20,7 @@ pub struct Place {
 pub enum State {
     /// It runs.
     Running,
-    /// Its process was cut off, and what was open then is known.
+    /// Its process was cut off.
     CutOff,
     /// It has ended.
     Ended,
@@ -57,6 +57,8 @@ fn place(profile: &Profile, index: usize, location: &Location) -> Place {
     let process = profile.process_of(location);
     let state = match (location.standing, process.state) {
         (Some(_), ProcessState::CutOff) => State::CutOff,
+        // Other threads may have ended before; the main one does with the process.
+        (None, ProcessState::CutOff) if location.thread == 0 => State::CutOff,
         (Some(_), ProcessState::Running) => State::Running,
         (None, ProcessState::Running) => State::Unseen,
         _ => State::Ended,
@@ -65,5 +67,7 @@ fn place(profile: &Profile, index: usize, location: &Location) -> Place {
     let mut path: Vec<RegionIndex> =
         std::iter::successors(open, |&node| location.nodes[node].parent).map(|node| location.nodes[node].region).collect();
     path.reverse();
-    Place { location: index, state, path, since_s: location.standing.map(|standing| process.clock.seconds(standing.since as f64)) }
+    // Nothing is the last event itself, which was the last sign of life.
+    let since = location.standing.map(|standing| standing.since).filter(|&since| state != State::CutOff || since > 0);
+    Place { location: index, state, path, since_s: since.map(|since| process.clock.seconds(since as f64)) }
 }

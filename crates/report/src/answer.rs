@@ -205,7 +205,8 @@ pub fn places_text(profile: &Profile, places: &[Place], page: &Page) -> String {
         (State::Ended, _) => "ended".to_string(),
         (State::Unseen, _) => "not seen from here".to_string(),
         (State::Running, true) => "runs; this machine does not let its stack be read".to_string(),
-        (State::CutOff, _) => open("cut off in ", place),
+        (State::CutOff, true) => "cut off; where is not known".to_string(),
+        (State::CutOff, false) => open("cut off in ", place),
         (State::Running, false) => open("", place),
     };
     writer.table(&names, vec![since, Column::new("in", Align::Left, 0, cells(&state))]);

@@ -479,6 +479,7 @@ fn sentence(doubt: &Doubt, glyphs: &Glyphs) -> String {
             format!("the time is uncertain by {part}, as a process could run and had no processor for {queued} of its time")
         }
         Doubt::Marked(mark) => format!("the time is not to be trusted: {}", mark.reason()),
+        Doubt::Regions(part) => format!("regions with {} of the time are not to be trusted", share(*part, glyphs)),
         Doubt::Prior(part) => format!("only {} of the overhead was measured in place", share(*part, glyphs)),
         Doubt::Unreadable(files) => some(*files as u64, "file cannot be read", "files cannot be read"),
         Doubt::MissingRanks(ranks) => some(*ranks as u64, "rank left no data", "ranks left no data"),
@@ -520,13 +521,13 @@ fn remedy(doubt: &Doubt, trust: &Trust, run: &Run) -> String {
             let fewer = fewer.map_or_else(String::new, |presets| format!(": {presets}"));
             return format!("fewer functions, so that there is less delay to carry{fewer}");
         }
-        Doubt::Wide(_) | Doubt::Marked(_) | Doubt::Prior(_) if trust.is_of_wrappers && !trust.has_ranks => {
+        Doubt::Wide(_) | Doubt::Marked(_) | Doubt::Regions(_) | Doubt::Prior(_) if trust.is_of_wrappers && !trust.has_ranks => {
             "more work between locks and barriers: what so many waits of threads take that are as short as what times them is not known better"
         }
-        Doubt::Wide(_) | Doubt::Marked(_) | Doubt::Prior(_) if trust.is_of_wrappers => {
+        Doubt::Wide(_) | Doubt::Marked(_) | Doubt::Regions(_) | Doubt::Prior(_) if trust.is_of_wrappers => {
             "fewer, larger messages: what so many operations of MPI take that are as short as what times them is not known better"
         }
-        Doubt::Wide(_) | Doubt::Marked(_) | Doubt::Prior(_) => {
+        Doubt::Wide(_) | Doubt::Marked(_) | Doubt::Regions(_) | Doubt::Prior(_) => {
             return fewer.map_or("a longer run".into(), |presets| format!("a longer run, or fewer short functions: {presets}"));
         }
         Doubt::Contradicted(..) => "fewer functions, so that the order of messages is closer to that of the unmeasured program",

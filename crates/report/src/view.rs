@@ -7,7 +7,7 @@ mod shortage;
 mod trust;
 mod waits;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tare_compensate::whole::{
     CallTree, Classes, Efficiency, Finding, RegionTotal, ThreadPlace, WaitPlace, findings, region_totals, thread_places, wait_places,
@@ -15,8 +15,8 @@ use tare_compensate::whole::{
 use tare_compensate::{Figure, Mark};
 use tare_profile::{Location, Process, Profile, RegionIndex, RegionKind, State};
 
-use findings::rank_list;
 pub(crate) use findings::{FindingText, LINES, finding_texts, knows_waiting, no_finding};
+use findings::{numbered, rank_list};
 pub(crate) use order::{Contradicted, ContradictedPlace};
 pub(crate) use regions::{RegionRow, region_rows};
 pub(crate) use shortage::without_processor;
@@ -306,11 +306,11 @@ pub(crate) fn unended(run: &Run, results: &Results<'_>, page: &Page, glyphs: &Gl
     };
     let end = if open.len() == 1 { "its end" } else { "their end" };
     let first = first_to_end(run, results).map_or_else(String::new, |(process, before)| {
-        let within = stood_in(results, process, page);
+        let within = stood_in(results, process, page, glyphs);
         format!("; {} ended first{within}, {} before the next", name(&process), time_with_unit(before, glyphs))
     });
     let within = match open[..] {
-        [alone] if first.is_empty() => stood_in(results, alone, page),
+        [alone] if first.is_empty() => stood_in(results, alone, page, glyphs),
         _ => String::new(),
     };
     (!open.is_empty()).then(|| format!("{names} did not come to {end}{within}{first}{signal}"))
@@ -329,20 +329,53 @@ fn listed(processes: &[&Process], glyphs: &Glyphs) -> String {
     names.join(", ")
 }
 
-/// `, in boom (crash.c:5)`: the innermost region that is known to have been open in the main thread of a process that was cut off.
-fn stood_in(results: &Results<'_>, process: &Process, page: &Page) -> String {
+/// `, in boom (crash.c:5, thread 1)`: the innermost regions that are known to have been open in a process that was cut off. Nothing says which of its
+/// threads a signal was for; it was none that waited for another one, unless all did.
+fn stood_in(results: &Results<'_>, process: &Process, page: &Page, glyphs: &Glyphs) -> String {
     let profile = results.profile;
-    let main = profile.locations.iter().find(|location| location.thread == 0 && std::ptr::eq(profile.process_of(location), process));
-    let Some((location, node)) = main.and_then(|location| Some((location, location.standing?.node?))) else { return String::new() };
-    let region = profile.region_of(&location.nodes[node]);
-    if region.kind == RegionKind::Program {
-        return String::new();
+    let mut stood: BTreeMap<RegionIndex, Vec<&Location>> = BTreeMap::new();
+    let is_of = |location: &&Location| std::ptr::eq(profile.process_of(location), process);
+    for location in profile.locations.iter().filter(is_of) {
+        let node = location.standing.and_then(|standing| standing.node).map(|node| &location.nodes[node]);
+        if let Some(node) = node.filter(|node| profile.region_of(node).kind != RegionKind::Program) {
+            stood.entry(node.region).or_default().push(location);
+        }
     }
-    let name = name_in_words(&region.name, page);
-    let place = place(&region.file, region.line).map_or_else(String::new, |place| format!(" ({place})"));
+    let waits = |region: &RegionIndex| profile.regions[region.0].kind == RegionKind::Threads;
+    match stood.keys().all(waits) {
+        // As where it was killed from outside: what it waited for in its main thread.
+        true => stood.retain(|_, locations| locations.iter().any(|location| location.thread == 0)),
+        false => stood.retain(|region, _| !waits(region)),
+    }
+    if stood.len() > NAMED_OPEN {
+        let threads = stood.values().map(Vec::len).sum::<usize>();
+        return format!(", in one of {threads} threads in {} regions", stood.len());
+    }
+    // Of what is open in the main thread alone no thread need be named.
+    let is_of_main = stood.len() == 1 && stood.values().flatten().any(|location| location.thread == 0);
+    let said = stood.iter().map(|(&region, locations)| open_in_words(profile, region, locations, is_of_main, page, glyphs));
+    let said: Vec<String> = said.collect();
+    if said.is_empty() { String::new() } else { format!(", in {}", said.join(" or ")) }
+}
+
+/// Regions that are named of those in which a process may have been stopped.
+const NAMED_OPEN: usize = 3;
+
+/// `boom (crash.c:5, thread 1)`: a region that is open in these threads.
+fn open_in_words(profile: &Profile, region: RegionIndex, locations: &[&Location], is_of_main: bool, page: &Page, glyphs: &Glyphs) -> String {
+    let is_function = profile.regions[region.0].kind == RegionKind::Function;
     // Where the last event was that of a function it had called, nothing tells the entry from the exit.
-    let has_called = region.kind == RegionKind::Function && location.nodes.iter().any(|one| one.parent == Some(node) && one.calls() > 0);
-    format!(", in {name}{place}{}", if has_called { " or what that had called last" } else { "" })
+    let has_called = |location: &&Location| {
+        let standing = location.standing.and_then(|standing| standing.node);
+        is_function && location.nodes.iter().any(|one| one.parent == standing && one.calls() > 0)
+    };
+    let called = if locations.iter().any(has_called) { " or what that had called last" } else { "" };
+    let region = &profile.regions[region.0];
+    let threads: Vec<u32> = locations.iter().map(|location| location.thread).collect();
+    let threads = (!is_of_main).then(|| numbered("thread", &threads, glyphs));
+    let whereabouts: Vec<String> = place(&region.file, region.line).into_iter().chain(threads).collect();
+    let whereabouts = if whereabouts.is_empty() { String::new() } else { format!(" ({})", whereabouts.join(", ")) };
+    format!("{}{whereabouts}{called}", name_in_words(&region.name, page))
 }
 
 /// The rank, or process that did not come to its end, that ended before all others, and by how many seconds: ranks end together

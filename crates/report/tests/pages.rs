@@ -200,6 +200,50 @@ fn what_a_rank_was_in_that_did_not_come_to_its_end_is_no_work_to_be_moved() {
     assert!(said.contains("rank 0 waits for rank 1; no single region explains it") && !said.contains("longer in main"), "{said}");
 }
 
+/// A process whose three threads stood in these regions, `None` for one that had ended, when a signal ended it.
+fn crashed(stood: [Option<usize>; 3]) -> String {
+    let mut profile = alone_and_lossy();
+    let rest = profile.regions[2].clone();
+    profile.regions.push(Region { kind: RegionKind::Threads, name: "pthread_join".into(), file: String::new(), line: 0, ..rest.clone() });
+    profile.regions.push(Region { name: "boom()".into(), line: 6, ..rest });
+    profile.processes[0].state = State::CutOff;
+    let first = profile.locations[0].clone();
+    profile.locations = (0..)
+        .zip(stood)
+        .map(|(thread, region)| {
+            let mut location = Location { thread, ..first.clone() };
+            location.nodes[2].region = RegionIndex(region.unwrap_or(2));
+            location.standing = region.map(|_| Standing { node: Some(2), since: 1_000 });
+            location
+        })
+        .collect();
+    let said = words(&Run { exit: Exit::Signal("SIGABRT".into()), ..run() }, &Results::new(&profile, Mode::Parallel));
+    let (_, said) = said.split_once("did not come to its end").expect("it is said");
+    said.split_once(" Trust ").expect("what comes next").0.to_string()
+}
+
+#[test]
+fn where_a_process_was_cut_off_is_where_one_of_its_threads_was_at_work() {
+    let (join, boom) = (alone_and_lossy().regions.len(), alone_and_lossy().regions.len() + 1);
+    assert_eq!(crashed([Some(join), Some(boom), None]), ", in boom() (pi.c:6, thread 1)");
+    assert_eq!(crashed([Some(boom), Some(join), None]), ", in boom() (pi.c:6)");
+    assert_eq!(crashed([Some(join), Some(boom), Some(boom)]), ", in boom() (pi.c:6, threads 1–2)");
+    assert_eq!(crashed([Some(join), Some(join), None]), ", in pthread_join", "it was ended from outside");
+    let several = crashed([Some(join), Some(boom), Some(1)]);
+    assert_eq!(several, ", in main (pi.c:80, thread 2) or boom() (pi.c:6, thread 1)", "nothing tells which of them");
+}
+
+#[test]
+fn trust_is_not_good_where_most_of_the_time_is_not_to_be_trusted() {
+    let mut profile = alone_and_lossy();
+    let location = &mut profile.locations[0];
+    location.losses = LocationLosses::default();
+    location.nodes[2].exclusive = 8_000_000;
+    (location.nodes[2].on_calls, location.nodes[2].off_calls) = (0, 100);
+    let said = words(&run(), &Results::new(&profile, Mode::Parallel));
+    assert!(said.contains("limited: regions with ") && said.contains(" of the time are not to be trusted;"), "{said}");
+}
+
 /// What is said of processors that processes did not have.
 fn without_processors(profile: &Profile) -> String {
     let said = words(&run(), &Results::new(profile, Mode::Parallel));

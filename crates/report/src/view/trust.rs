@@ -105,6 +105,8 @@ pub(crate) enum Doubt {
     Queued(f64, f64),
     /// The compensated time bears this mark.
     Marked(Mark),
+    /// Regions with this part of the time are not to be trusted, which is most of it.
+    Regions(f64),
     /// Only this part of the overhead rests on costs measured in place.
     Prior(f64),
     /// Files that could not be read.
@@ -178,10 +180,14 @@ impl Trust {
         }
         let is_of_wrappers = is_of_wrappers(&results.parallel.locations);
         doubts.extend(certainty(results, time, is_of_wrappers));
+        let part_trusted: f64 = regions.iter().filter(trusted).map(|row| row.share).sum();
+        if doubts.is_empty() && !regions.is_empty() && part_trusted < 0.5 {
+            doubts.push(Doubt::Regions(1.0 - part_trusted));
+        }
         Self {
             regions: regions.len(),
             regions_trusted: regions.iter().filter(trusted).count(),
-            part_trusted: regions.iter().filter(trusted).map(|row| row.share).sum(),
+            part_trusted,
             doubts,
             lost,
             off_batches: profile.locations.iter().map(|location| location.off_batches).sum(),
