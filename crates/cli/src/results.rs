@@ -107,10 +107,11 @@ impl Results {
 
     fn of_foreign(path: &Path, foreign: Foreign) -> Self {
         let Foreign { profile, tool, compensated, program, started_ns, notes } = foreign;
+        let words = || shell::words(&program).unwrap_or_else(|| program.split(' ').map(String::from).collect());
         let record = RunRecord {
             schema: 1,
             id: String::new(),
-            command: if program.is_empty() { vec![path.display().to_string()] } else { program.split(' ').map(String::from).collect() },
+            command: if program.is_empty() { vec![path.display().to_string()] } else { words() },
             started: started_ns / 1_000_000_000,
             wall_s: None,
             exit: None,
@@ -425,7 +426,29 @@ mod tests {
     use std::fs::{self, File};
     use std::os::unix::fs::FileExt;
 
-    use super::map;
+    use std::path::Path;
+
+    use tare_foreign::Foreign;
+    use tare_profile::Profile;
+
+    use super::{Results, map};
+
+    /// As an export says it, and as tools that do not quote do.
+    #[test]
+    fn a_command_that_was_exported_is_read_back_as_it_was() {
+        for program in ["'./na me ü' 'a  b' -n 3", "./app it's"] {
+            let foreign = Foreign {
+                profile: Profile::default(),
+                tool: "TAU".into(),
+                compensated: None,
+                program: program.into(),
+                started_ns: 0,
+                notes: Vec::new(),
+            };
+            let command = Results::of_foreign(Path::new("profiles"), foreign).record.command;
+            assert!(command.contains(&"./na me ü".to_string()) || command == ["./app", "it's"], "{command:?}");
+        }
+    }
 
     /// Whether the system was told not to read ahead in a mapping of this process.
     fn is_read_at_random(start: usize) -> bool {

@@ -133,11 +133,15 @@ pub fn width(text: &str) -> usize {
 /// What stands for a character that cannot be shown.
 pub(crate) const SUBSTITUTE: char = '?';
 
+/// Whether a terminal shows a character, and does not act on it.
+pub(crate) fn is_shown(character: char) -> bool {
+    !(character.is_control() || matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'))
+}
+
 /// The text without characters that a terminal would act on, and within ASCII where the page asks for it.
 pub(crate) fn plain(text: &str, page: &Page) -> String {
     let shown = |character: char| match character {
-        character if character.is_control() => SUBSTITUTE,
-        '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => SUBSTITUTE,
+        character if !is_shown(character) => SUBSTITUTE,
         '\u{a0}' => '\u{a0}',
         character if !page.unicode && !character.is_ascii() => SUBSTITUTE,
         character => character,

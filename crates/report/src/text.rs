@@ -72,7 +72,8 @@ impl Text<'_> {
     fn head(&self, writer: &mut Writer<'_>) {
         let glyphs = writer.glyphs();
         let size = Size::of(self.results);
-        let mut parts = vec![self.run.program.clone()];
+        // Blanks of a quoted word are as many as they are.
+        let mut parts = vec![self.run.program.replace("  ", &NO_BREAK.repeat(2))];
         if size.processes > 0 {
             parts.push(processes_and_threads(&size, glyphs));
             parts.push(plural(size.hosts, "node", "nodes", glyphs));

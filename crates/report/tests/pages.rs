@@ -234,6 +234,13 @@ fn where_a_process_was_cut_off_is_where_one_of_its_threads_was_at_work() {
 }
 
 #[test]
+fn blanks_of_an_argument_are_as_many_as_they_are() {
+    let run = Run { program: "./app 'arg with  sp   3'".into(), ..run() };
+    let text = text::summary(&run, &Results::new(&alone_and_lossy(), Mode::Parallel), &page(80));
+    assert!(text.starts_with("tare: ./app 'arg with  sp   3' "), "{text}");
+}
+
+#[test]
 fn trust_is_not_good_where_most_of_the_time_is_not_to_be_trusted() {
     let mut profile = alone_and_lossy();
     let location = &mut profile.locations[0];

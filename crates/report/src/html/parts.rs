@@ -13,6 +13,7 @@ use crate::metrics;
 use crate::number::{count, exact_count, plural, time_with_unit};
 use crate::run::{Results, Run};
 use crate::select::Decision;
+use crate::shell;
 use crate::switches;
 use crate::view::{RegionRow, Size, Time, Trust, Whole, ending, rank_rows, reasons};
 
@@ -195,7 +196,7 @@ fn about(html: &mut String, parts: &Parts<'_>) {
             row_of(html, what, &escape(text));
         }
     };
-    row("Command", &parts.run.command.join(" "));
+    row("Command", &shell::line(&parts.run.command));
     row("Selection", parts.run.selection.as_ref().map_or("", |selection| &selection.options));
     row("Run", &parts.run.directory);
     row("Time on the wall clock", &time_with_unit(parts.run.wall_s, GLYPHS));
