@@ -32,7 +32,7 @@ fn escaped(character: char) -> String {
     }
 }
 
-/// The words of a line as [`line`] writes it; `None` where a quotation mark is not closed.
+/// The words of a line as [`line()`] writes it; `None` where a quotation mark is not closed.
 #[must_use]
 pub fn words(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
