@@ -504,14 +504,16 @@ mod tests {
 
     #[test]
     fn of_threads_that_took_the_places_of_others_it_is_known_how_many_share_processors_at_most() {
-        let what = |on_calls: u64| {
+        let what = |on_calls: u64, most_threads: Option<usize>| {
             let root = tare_profile::Node { on_calls, ..tare_profile::Node::default() };
             let thread = tare_profile::Location { thread: 1, nodes: vec![root], ..tare_profile::Location::default() };
-            let profile = Profile { locations: vec![thread], ..Profile::default() };
+            let process = tare_profile::Process { most_threads, ..tare_profile::Process::default() };
+            let profile = Profile { processes: vec![process], locations: vec![thread], ..Profile::default() };
             let words = Words { profile: &profile, run: &Run::default(), page: None, glyphs: &Glyphs::ASCII };
             words.sharing(Some((3, 2))).0
         };
-        assert_eq!((what(1).as_str(), what(20).as_str()), ("; 3 threads share 2 processors", "; at most 3 threads share 2 processors"));
+        assert_eq!([what(1, None), what(20, Some(3))], ["; 3 threads share 2 processors"; 2]);
+        assert_eq!(what(20, None), "; at most 3 threads share 2 processors", "nobody has counted how many there were at once");
     }
 
     #[test]
