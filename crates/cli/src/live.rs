@@ -22,7 +22,9 @@ pub(crate) struct Graph {
     name: String,
     /// Why it could not be opened is said in the place of what it holds.
     bytes: Result<Mmap, String>,
-    /// Whether its process runs on this node.
+    /// Whether its process is one of this node.
+    is_here: bool,
+    /// Whether that runs.
     runs: bool,
 }
 
@@ -56,9 +58,9 @@ pub(crate) fn graphs(run: &RunDirectory, id: &str) -> Result<Vec<Graph>, Failure
         }
         known.insert(file_name(&path));
         // A run directory on the file system of several nodes may hold the graph of a process of another one.
-        let is_of_this_node = || is_local || bytes.as_ref().is_ok_and(|bytes| is_of(bytes, &host));
-        let runs = bytes.is_ok() && is_of_this_node() && is_alive(&path);
-        graphs.push(Graph { name: file_name(&path), bytes, runs });
+        let is_here = bytes.as_ref().is_ok_and(|bytes| is_local || is_of(bytes, &host));
+        let runs = is_here && is_alive(&path);
+        graphs.push(Graph { name: file_name(&path), bytes, is_here, runs });
     }
     Ok(graphs)
 }
@@ -76,12 +78,11 @@ fn is_of(graph: &[u8], host: &str) -> bool {
 /// The profile of graphs as they stand now, those of processes that were cut off as they stood at their end. `record` says how the
 /// run ended, and which ends of processes were seen.
 pub(crate) fn profile(graphs: &[Graph], descriptions: &[&[u8]], record: &RunRecord, extent: Extent) -> Result<Profile, ProfileError> {
-    let host = this_host();
     let end = |graph: &Graph| record.ends.iter().find(|end| end.graph == graph.name);
     let about = |graph: &Graph| match &graph.bytes {
         Ok(bytes) if graph.runs => Some(look(bytes)),
         // A process of moments has ended before it is looked for.
-        Ok(bytes) if record.exit.is_some() || is_of(bytes, &host) => Some(at_end(end(graph))),
+        Ok(_) if record.exit.is_some() || graph.is_here => Some(at_end(end(graph))),
         _ => end(graph).map(|end| at_end(Some(end))),
     };
     let live: Vec<Option<Live>> = graphs.iter().map(about).collect();

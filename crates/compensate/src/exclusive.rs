@@ -93,7 +93,7 @@ pub(crate) fn terms(
     let is_duty = profile.process_of(location).budget.is_some();
     // A wrapper that had no processor was as long as that in the tool's own code: the program might have been without one in its place.
     let descheduled = Share::new(queued_in_mpi(profile, location), overhead.wrapper_tool);
-    let mut quiet = Quiet::default();
+    let mut moved: Vec<Moved> = Vec::new();
     let mut terms = vec![Term::default(); location.nodes.len()];
     for (index, (node, cost)) in location.nodes.iter().zip(costs.iter()).enumerate() {
         let is_sampled = is_duty && is_quiet(node);
@@ -121,43 +121,43 @@ pub(crate) fn terms(
             }
             Some(parent) => {
                 let together = call.correct_parent(node, cost, &mut terms[parent]);
-                quiet.moved.extend((is_duty && call.on > 0.0 && call.off > 0.0).then(|| (index, parent, (call.whole - call.gross).max(0.0))));
+                if is_duty && call.on > 0.0 && call.whole > call.gross {
+                    moved.push(Moved { callee: index, caller: parent, ticks: call.whole - call.gross });
+                }
                 terms[parent].value += together;
                 terms[steady_in_company(location, parent)].value -= together;
             }
         }
     }
-    quiet.widen(profile, location, &mut terms);
+    add_lost_processor(profile, location, &moved, &mut terms);
     add_sites(profile, location, &overhead.sites, &mut terms);
     terms
 }
 
-/// Time of calls that were off, in a run with a budget: nodes, where it passed, and what was moved from there to the node, in ticks.
-#[derive(Default)]
-struct Quiet {
-    moved: Vec<(usize, usize, f64)>,
+/// Time of a node's calls that were off, in a run with a budget, which had passed in its caller.
+struct Moved {
+    callee: usize,
+    caller: usize,
+    ticks: f64,
 }
 
-impl Quiet {
-    /// A thread loses its processor in calls that are off as in others, for longer than most of them take. But what such a call takes is known from those
-    /// that were on, and who lost the processor in these is taken to be long, and stays on. So as large a part of the caller's time as the thread was without a
-    /// processor may be that of the calls.
-    fn widen(&self, profile: &Profile, location: &Location, terms: &mut [Term]) {
-        let clock = &profile.process_of(location).clock;
-        let queued = clock.ticks(location.queued_s.unwrap_or(0.0) - location.queued_in_calls_s);
-        let is_own = |node: &&Node| !profile.region_of(node).kind.is_wrapped();
-        let all: f64 = location.nodes.iter().filter(is_own).map(|node| node.exclusive.max(0) as f64).sum();
-        if self.moved.is_empty() || queued <= 0.0 || all <= 0.0 {
-            return;
-        }
-        let mut of_callers: BTreeMap<usize, f64> = BTreeMap::new();
-        self.moved.iter().for_each(|(_, caller, moved)| *of_callers.entry(*caller).or_default() += moved);
-        let part = (queued / all).min(1.0);
-        for &(callee, caller, moved) in self.moved.iter().filter(|(_, _, moved)| *moved > 0.0) {
-            let reach = part * location.nodes[caller].exclusive.max(0) as f64 * moved / of_callers[&caller];
-            terms[callee].own.add_common(0.0, reach);
-            terms[caller].by_children.add_common(reach, 0.0);
-        }
+/// Widens the intervals of both where the thread had no processor. It loses that in calls that are off as in others, for longer than most of them take. But what
+/// such a call takes is known from those that were on, and who lost the processor in these is taken to be long, and stays on. So as large a part of the caller's
+/// time as the thread was without a processor may be that of the calls.
+fn add_lost_processor(profile: &Profile, location: &Location, moved: &[Moved], terms: &mut [Term]) {
+    let queued = profile.process_of(location).clock.ticks(location.queued_s.unwrap_or(0.0)) - queued_in_mpi(profile, location);
+    if moved.is_empty() || queued <= 0.0 {
+        return;
+    }
+    let is_own = |node: &&Node| !profile.region_of(node).kind.is_wrapped();
+    let all: f64 = location.nodes.iter().filter(is_own).map(|node| node.exclusive.max(0) as f64).sum();
+    let part = if all > 0.0 { (queued / all).min(1.0) } else { 0.0 };
+    let mut of_callers: BTreeMap<usize, f64> = BTreeMap::new();
+    moved.iter().for_each(|one| *of_callers.entry(one.caller).or_default() += one.ticks);
+    for &Moved { callee, caller, ticks } in moved {
+        let reach = part * location.nodes[caller].exclusive.max(0) as f64 * ticks / of_callers[&caller];
+        terms[callee].own.add_common(0.0, reach);
+        terms[caller].by_children.add_common(reach, 0.0);
     }
 }
 

@@ -39,10 +39,12 @@ struct Sleep {
 pub(super) fn finding(profile: &Profile, compensated: &Compensated, ranks: &Peers, in_the_end: Option<&WaitPlace>, time: f64) -> Option<Finding> {
     let takes_part = |process: usize| profile.processes.len() == 1 || profile.processes[process].rank.is_some();
     let first_threads = profile.locations.iter().enumerate().filter(|(_, one)| one.thread == 0 && takes_part(one.process.0));
-    let mut sleeps: Vec<Sleep> = first_threads.map(|(index, location)| Sleep::of(profile, compensated, index, location)).collect();
-    let waiters = in_the_end.map_or(&[][..], |place| &place.waiters);
+    let busy_beside = busy_beside_first_threads(profile);
+    let sleep_of = |(index, location): (usize, &Location)| Sleep::of(profile, compensated, index, busy_beside[location.process.0]);
+    let mut sleeps: Vec<Sleep> = first_threads.map(sleep_of).collect();
+    let in_the_end: HashMap<u32, f64> = in_the_end.into_iter().flat_map(|place| place.waiters.iter().copied()).collect();
     for sleep in &mut sleeps {
-        sleep.waited_s += waiters.iter().find(|(rank, _)| Some(*rank) == sleep.rank).map_or(0.0, |(_, seconds)| *seconds);
+        sleep.waited_s += sleep.rank.and_then(|rank| in_the_end.get(&rank)).unwrap_or(&0.0);
     }
     let longest = sleeps.iter().max_by(|one, other| one.asleep_s.total_cmp(&other.asleep_s))?;
     if longest.asleep_s < LEAST_SLEEP * time || sleeps.len() < ranks.count {
@@ -74,7 +76,9 @@ pub(super) fn most_by_region(profile: &Profile, compensated: &Compensated) -> Ve
 }
 
 impl Sleep {
-    fn of(profile: &Profile, compensated: &Compensated, index: usize, location: &Location) -> Self {
+    /// Of a first thread, beside which others of its process were busy for so many seconds.
+    fn of(profile: &Profile, compensated: &Compensated, index: usize, busy_beside_s: f64) -> Self {
+        let location = &profile.locations[index];
         let (mut spent, mut waited_s): (HashMap<RegionIndex, f64>, f64) = (HashMap::new(), 0.0);
         for (node, figures) in location.nodes.iter().zip(&compensated.locations[index].nodes) {
             match profile.region_of(node).kind {
@@ -88,15 +92,18 @@ impl Sleep {
             profile.process_of(location).clock.seconds(ticks as f64)
         });
         let outside_s: f64 = spent.values().sum();
-        let asleep_s = (location.asleep_s - busy_beside(profile, location)).clamp(0.0, outside_s.max(0.0));
+        let asleep_s = (location.asleep_s - busy_beside_s).clamp(0.0, outside_s.max(0.0));
         let most = spent.into_iter().max_by(|(one, first), (other, second)| first.total_cmp(second).then(other.cmp(one)));
         let within = most.map(|(region, seconds)| (region, asleep_s - (outside_s - seconds))).filter(|(_, least)| *least >= MOST_OF_IT * asleep_s);
         Self { rank: profile.process_of(location).rank, asleep_s, outside_s, within, waited_s, in_files_s, location: index }
     }
 }
 
-/// For how long other threads of a location's process ran, or could have.
-fn busy_beside(profile: &Profile, location: &Location) -> f64 {
-    let others = profile.locations.iter().filter(|other| other.process == location.process && other.thread != location.thread);
-    others.map(|other| other.ran_s.unwrap_or(0.0) + other.queued_s.unwrap_or(0.0)).sum()
+/// For how long threads other than the first of each process ran, or could have: seconds.
+fn busy_beside_first_threads(profile: &Profile) -> Vec<f64> {
+    let mut busy = vec![0.0; profile.processes.len()];
+    for other in profile.locations.iter().filter(|location| location.thread > 0) {
+        busy[other.process.0] += other.ran_s.unwrap_or(0.0) + other.queued_s.unwrap_or(0.0);
+    }
+    busy
 }
