@@ -8,7 +8,7 @@ use super::markup::{self, escape};
 use super::parts::{GLYPHS, Parts};
 use crate::layout::Page;
 use crate::number::{Column, count, exact_count};
-use crate::view::{column_of_ranks, for_whom, knows_waiting, longest, thread_wait_rows, unended, wait_rows};
+use crate::view::{Waited, column_of_ranks, for_whom, knows_waiting, longest, thread_wait_rows, unended, wait_rows};
 
 /// Places that are listed, of ranks and of threads.
 const PLACES: usize = 12;
@@ -42,7 +42,7 @@ fn of_ranks(html: &mut String, parts: &Parts<'_>) {
         });
         return;
     }
-    let unit = Column::for_largest(rows[0].shown_s.max(rows[0].measured_s));
+    let unit = Column::for_largest(rows[0].waited.shown_s.max(rows[0].waited.measured_s));
     let name = unit.unit.name(GLYPHS);
     let listed = &rows[..rows.len().min(PLACES)];
     let (waiting, awaited) = (column_of_ranks(listed, |place| &place.waiters), column_of_ranks(listed, |place| &place.awaited));
@@ -56,16 +56,10 @@ fn of_ranks(html: &mut String, parts: &Parts<'_>) {
         awaited.name(GLYPHS)
     );
     for row in listed {
-        let caller = row.caller.map_or_else(String::new, |caller| format!(" in {}", markup::name(caller, 48)));
+        begin_row(html, &row.waited, &format!(" data-ranks=\"{}\"", waiting_ranks(row.place)), unit);
         let _ = write!(
             html,
-            "<tr data-region=\"{}\" data-caller=\"{}\" data-ranks=\"{}\"><th scope=\"row\"><span>{}</span>{caller}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
-            row.place.operation.0,
-            row.place.caller.map_or_else(String::new, |caller| caller.0.to_string()),
-            waiting_ranks(row.place),
-            escape(row.operation),
-            unit.plain(row.shown_s, GLYPHS),
-            unit.plain(row.measured_s, GLYPHS),
+            "<td>{}</td><td>{}</td><td>{}</td></tr>",
             count(row.calls, GLYPHS),
             longest(&row.place.waiters, RANKS_NAMED, waiting, GLYPHS),
             for_whom(row, RANKS_NAMED, awaited, GLYPHS)
@@ -86,11 +80,26 @@ fn waiting_ranks(place: &WaitPlace) -> String {
     ranks.iter().take(RANKS_MARKED).map(|(rank, _)| rank.to_string()).collect::<Vec<_>>().join(" ")
 }
 
+/// A row with the cells that both tables begin with: the place, and what is waited there. `marked` is what else the row bears.
+fn begin_row(html: &mut String, waited: &Waited<'_>, marked: &str, unit: Column) {
+    let (operation, caller) = waited.regions;
+    let _ = write!(
+        html,
+        "<tr data-region=\"{}\" data-caller=\"{}\"{marked}><th scope=\"row\"><span>{}</span>{}</th><td>{}</td><td>{}</td>",
+        operation.0,
+        caller.map_or_else(String::new, |caller| caller.0.to_string()),
+        escape(waited.operation),
+        waited.caller.map_or_else(String::new, |caller| format!(" in {}", markup::name(caller, 48))),
+        unit.plain(waited.shown_s, GLYPHS),
+        unit.plain(waited.measured_s, GLYPHS),
+    );
+}
+
 /// Nothing where no thread waits.
 fn of_threads(html: &mut String, parts: &Parts<'_>) {
     let rows = thread_wait_rows(parts.results, parts.whole);
     let Some(first) = rows.first() else { return };
-    let unit = Column::for_largest(first.shown_s.max(first.measured_s));
+    let unit = Column::for_largest(first.waited.shown_s.max(first.waited.measured_s));
     let name = unit.unit.name(GLYPHS);
     let _ = write!(
         html,
@@ -100,15 +109,10 @@ fn of_threads(html: &mut String, parts: &Parts<'_>) {
         markup::table("Places where threads wait"),
     );
     for row in rows.iter().take(PLACES) {
-        let caller = row.caller.map_or_else(String::new, |caller| format!(" in {}", markup::name(caller, 48)));
+        begin_row(html, &row.waited, "", unit);
         let _ = write!(
             html,
-            "<tr data-region=\"{}\" data-caller=\"{}\"><th scope=\"row\"><span>{}</span>{caller}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
-            row.place.operation.0,
-            row.place.caller.map_or_else(String::new, |caller| caller.0.to_string()),
-            escape(row.operation),
-            unit.plain(row.shown_s, GLYPHS),
-            unit.plain(row.measured_s, GLYPHS),
+            "<td>{}</td><td>{}</td></tr>",
             row.calls.map_or_else(|| GLYPHS.unknown.to_string(), |calls| count(calls, GLYPHS)),
             exact_count(row.threads as u64, GLYPHS),
         );

@@ -1,35 +1,57 @@
-//! Places where ranks wait for each other.
+//! Places where ranks wait for each other, and threads.
 
 use tare_compensate::whole::{ThreadPlace, WaitPlace, last_to_arrive};
+use tare_profile::RegionIndex;
 
 use super::{Size, Whole};
 use crate::layout::Glyphs;
 use crate::number::{Column, exact_count};
 use crate::run::Results;
 
-/// A place where ranks wait: means over the ranks.
+/// What is waited at a place: all threads together, and the mean over the ranks.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct WaitRow<'a> {
+pub(crate) struct Waited<'a> {
     pub(crate) operation: &'a str,
     /// What called it.
     pub(crate) caller: Option<&'a str>,
+    /// Both.
+    pub(crate) regions: (RegionIndex, Option<RegionIndex>),
     pub(crate) shown_s: f64,
     pub(crate) measured_s: f64,
+}
+
+/// A place where ranks wait.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct WaitRow<'a> {
+    pub(crate) waited: Waited<'a>,
     pub(crate) calls: u64,
     pub(crate) place: &'a WaitPlace,
     /// Who came last, where ranks meet: messages tell for whom ranks wait, but collective operations do not.
     pub(crate) last: Vec<u32>,
 }
 
+/// A place where threads wait for one another.
+pub(crate) struct ThreadWaitRow<'a> {
+    pub(crate) waited: Waited<'a>,
+    /// `None` where members of a team wait that call nothing.
+    pub(crate) calls: Option<u64>,
+    pub(crate) threads: usize,
+}
+
+impl<'a> Waited<'a> {
+    /// At an operation and what called it: seconds of so many ranks together, as shown and as measured.
+    fn of(results: &Results<'a>, ranks: f64, regions: (RegionIndex, Option<RegionIndex>), [shown_s, measured_s]: [f64; 2]) -> Self {
+        let name = |region: RegionIndex| -> &'a str { &results.profile.regions[region.0].name };
+        let (operation, caller) = (name(regions.0), regions.1.map(name));
+        Self { operation, caller, regions, shown_s: shown_s / ranks, measured_s: measured_s / ranks }
+    }
+}
+
 /// All places where anybody waits, those with the longest waits first.
 pub(crate) fn wait_rows<'a>(results: &Results<'a>, whole: &'a Whole) -> Vec<WaitRow<'a>> {
     let ranks = Size::of(results).ranks.max(1) as f64;
-    let regions = &results.profile.regions;
     let row = |place: &'a WaitPlace| WaitRow {
-        operation: &regions[place.operation.0].name,
-        caller: place.caller.map(|caller| &*regions[caller.0].name),
-        shown_s: place.wait_s / ranks,
-        measured_s: place.measured_wait_s / ranks,
+        waited: Waited::of(results, ranks, (place.operation, place.caller), [place.wait_s, place.measured_wait_s]),
         calls: place.calls,
         last: if place.awaited.is_empty() { last_to_arrive(place, &whole.places) } else { Vec::new() },
         place,
@@ -37,30 +59,13 @@ pub(crate) fn wait_rows<'a>(results: &Results<'a>, whole: &'a Whole) -> Vec<Wait
     whole.places.iter().filter(|place| place.wait_s > 0.0 || place.measured_wait_s > 0.0).map(row).collect()
 }
 
-/// A place where threads wait, ready to be read: all threads together, and the mean over the ranks.
-pub(crate) struct ThreadWaitRow<'a> {
-    pub(crate) operation: &'a str,
-    pub(crate) caller: Option<&'a str>,
-    pub(crate) shown_s: f64,
-    pub(crate) measured_s: f64,
-    /// `None` where members of a team wait that call nothing.
-    pub(crate) calls: Option<u64>,
-    pub(crate) threads: usize,
-    pub(crate) place: &'a ThreadPlace,
-}
-
 /// All places where threads wait for one another, those with the longest waits first.
-pub(crate) fn thread_wait_rows<'a>(results: &Results<'a>, whole: &'a Whole) -> Vec<ThreadWaitRow<'a>> {
+pub(crate) fn thread_wait_rows<'a>(results: &Results<'a>, whole: &Whole) -> Vec<ThreadWaitRow<'a>> {
     let ranks = Size::of(results).ranks.max(1) as f64;
-    let regions = &results.profile.regions;
-    let row = |place: &'a ThreadPlace| ThreadWaitRow {
-        operation: &regions[place.operation.0].name,
-        caller: place.caller.map(|caller| &*regions[caller.0].name),
-        shown_s: place.wait_s / ranks,
-        measured_s: place.measured_wait_s / ranks,
+    let row = |place: &ThreadPlace| ThreadWaitRow {
+        waited: Waited::of(results, ranks, (place.operation, place.caller), [place.wait_s, place.measured_wait_s]),
         calls: Some(place.calls).filter(|&calls| calls > 0),
         threads: place.threads,
-        place,
     };
     whole.thread_places.iter().map(row).collect()
 }
