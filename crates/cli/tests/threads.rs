@@ -159,6 +159,21 @@ fn who_waits_for_a_lock_of_openmp_gains_what_its_holder_gained() {
 }
 
 #[test]
+fn a_copy_of_a_library_that_is_loaded_for_itself_runs_its_teams() {
+    let place = Place::new();
+    let programs = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs");
+    let build = |words: &[&str]| assert!(place.command("gcc").args(["-O2", "-g", "-o"]).args(words).status().expect("gcc").success());
+    build(&["original.so", "-fopenmp", "-fPIC", "-shared", &format!("{programs}/team_in_library.c")]);
+    build(&["host", &format!("{programs}/team_host.c")]);
+    let made = place.tare().args(["instrument", "original.so", "-o", "libteam.so"]).output().expect("tare can be started");
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    // The original cannot stand in for the copy.
+    std::fs::remove_file(place.path().join("original.so")).expect("the original");
+    let output = place.tare().args(["run", "-o", "run", "--", "./host"]).output().expect("tare can be started");
+    assert_eq!(text(&output.stdout), "3 members\n", "{}", text(&output.stderr));
+}
+
+#[test]
 fn whatever_threads_do_they_do_as_unmeasured() {
     let programs =
         [("thread_storm.c", "gcc", None), ("openmp_constructs.c", "gcc", Some("-fopenmp")), ("openmp_constructs.c", "clang", Some("-fopenmp"))];

@@ -178,15 +178,25 @@ fn close_dead_frames(local: Local, place: Place) {
 }
 
 fn is_dead(local: Local, place: Place, is_stuck: bool) -> bool {
+    let (frame, is_of_hook) = function_frame(local);
+    let sp = stack_pointer(frame);
+    sp < place.sp || sp == place.sp && (is_stuck || !is_of_hook || frame.spare.load(Relaxed) != place.returns_to)
+}
+
+/// Whether the innermost frame was left, where the function that goes on calls with this stack pointer: hooks are called with it, too, by that one itself.
+pub(crate) fn is_left(local: Local, sp: u64) -> bool {
+    let (frame, is_of_hook) = function_frame(local);
+    stack_pointer(frame) < sp || stack_pointer(frame) == sp && !is_of_hook
+}
+
+/// The innermost frame of a function, and whether a hook opened it: a region of the program's own is as dead as the function in which it began.
+fn function_frame(local: Local) -> (&'static LiveFrame, bool) {
     let mut index = local.arena.frame_index(local.state.frame());
     let flags = |index: u64| local.arena.node_of(local.arena.frame(index)).flags.load(Relaxed);
-    // A region of the program's own is as dead as the function in which it began.
     while index > 0 && flags(index) & NODE_USER != 0 {
         index -= 1;
     }
-    let frame = local.arena.frame(index);
-    let sp = stack_pointer(frame);
-    sp < place.sp || sp == place.sp && (is_stuck || flags(index) & NODE_HOOK == 0 || frame.spare.load(Relaxed) != place.returns_to)
+    (local.arena.frame(index), flags(index) & NODE_HOOK != 0)
 }
 
 fn inlined_in_a_row(local: Local, place: Place) -> usize {

@@ -4,6 +4,7 @@
 //! * [`process`]: what is asked of this process, its graph file and header.
 //! * [`probe`]: the routines behind the probes of instrumented images.
 //! * [`user`]: regions, parameters and phases that the program itself names.
+//! * [`behind`]: the functions that a program would reach without those that stand before them.
 //! * [`executable`]: the functions by which a program asks for its own path.
 //!
 //! A process goes through `start` (environment, images, prior of the cost), `thread` (each thread at its
@@ -20,6 +21,7 @@ extern crate std;
 mod arena;
 mod aside;
 mod batch;
+pub mod behind;
 mod calibration;
 mod clock;
 mod company;
@@ -36,6 +38,7 @@ mod idle;
 mod images;
 mod inherit;
 mod kit;
+mod landing;
 mod linking;
 mod live;
 mod loaded;

@@ -5,6 +5,7 @@
 //! Such calls are passed on untouched, and an instrumented image that they load stays unconnected. `$ORIGIN` in what a copy asks for
 //! is the directory of its original.
 
+use crate::behind;
 use crate::images;
 use crate::loaded;
 use crate::names;
@@ -28,6 +29,34 @@ pub(crate) fn next(cached: &AtomicPtr<c_void>, name: &CStr) -> *mut c_void {
     // SAFETY: a lookup by name.
     let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
     cached.store(found, Ordering::Relaxed);
+    found
+}
+
+type Open = unsafe extern "C" fn(*const c_char, c_int) -> *mut c_void;
+type Close = unsafe extern "C" fn(*mut c_void) -> c_int;
+
+/// The function of a name in an image that is loaded, or in what that needs; null where there is none.
+///
+/// # Safety
+/// The image must stay meanwhile.
+pub(crate) unsafe fn in_loaded(path: &CStr, name: &CStr) -> *mut c_void {
+    let (open, close) = (next(&DLOPEN, c"dlopen"), next(&DLCLOSE, c"dlclose"));
+    if open.is_null() || close.is_null() {
+        return core::ptr::null_mut();
+    }
+    // SAFETY: the next `dlopen` is libc's, of this type, …
+    let open = unsafe { core::mem::transmute::<*mut c_void, Open>(open) };
+    // SAFETY: … and so is the next `dlclose`.
+    let close = unsafe { core::mem::transmute::<*mut c_void, Close>(close) };
+    // SAFETY: a path; nothing is loaded that was not.
+    let handle = unsafe { open(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+    if handle.is_null() {
+        return core::ptr::null_mut();
+    }
+    // SAFETY: a lookup by name behind a handle that is open.
+    let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
+    // SAFETY: the handle was opened above.
+    unsafe { close(handle) };
     found
 }
 
@@ -112,7 +141,7 @@ unsafe extern "C" fn open_and_connect(path: *const c_char, flags: c_int, caller:
         return core::ptr::null_mut();
     }
     // SAFETY: the next `dlopen` is libc's, of this type.
-    let real = unsafe { core::mem::transmute::<*mut c_void, unsafe extern "C" fn(*const c_char, c_int) -> *mut c_void>(real) };
+    let real = unsafe { core::mem::transmute::<*mut c_void, Open>(real) };
     // SAFETY: as the caller vouches; such a path is never null.
     let beside = beside_original(unsafe { CStr::from_ptr(path) }.to_bytes(), caller);
     let path = beside.as_ref().and_then(Path::as_c_str).map_or(path, CStr::as_ptr);
@@ -134,10 +163,12 @@ pub(crate) unsafe extern "C" fn dlclose(handle: *mut c_void) -> c_int {
     if real.is_null() {
         return -1;
     }
+    behind::forget();
     // SAFETY: the next `dlclose` is libc's, of this type.
-    let real = unsafe { core::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut c_void) -> c_int>(real) };
+    let real = unsafe { core::mem::transmute::<*mut c_void, Close>(real) };
     // SAFETY: as the caller vouches.
     let result = unsafe { real(handle) };
+    behind::forget();
     if process::mode() == Mode::Measure {
         names::forget_addresses();
         images::forget_gone();

@@ -8,7 +8,7 @@ use core::ffi::{c_char, c_int};
 use crate::executable;
 use crate::process::{self, Mode};
 use crate::settings::{read_environment, settings};
-use crate::{calibration, finish, fork, graph_file, images, metrics, replace, thread, vectors};
+use crate::{calibration, finish, fork, graph_file, images, landing, metrics, replace, thread, vectors};
 
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -31,6 +31,7 @@ extern "C" fn start(_count: c_int, words: *const *const c_char, environment: *mu
     }
     vectors::choose_mask();
     replace::note_start();
+    landing::look_up();
     thread::make_key();
     fork::watch();
     metrics::connect();

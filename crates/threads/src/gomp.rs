@@ -5,12 +5,10 @@
 use crate::lock;
 use crate::ompt;
 use crate::operations::Operation;
-use crate::real;
 use crate::team::{AtBarrier, Place, Team, go_to, joined, makes_task};
 use crate::wait::{Wait, moment};
-use core::cell::Cell;
 use core::ffi::{CStr, c_void};
-use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+use tare_runtime::behind;
 
 /// Words that are passed through: the longest of these functions, `GOMP_taskloop`, has eleven arguments.
 const ARGUMENTS: usize = 12;
@@ -67,8 +65,6 @@ impl Lock {
 struct Function {
     name: &'static CStr,
     meaning: Meaning,
-    /// The real one, where everybody calls the same one.
-    found: AtomicPtr<c_void>,
 }
 
 impl Function {
@@ -83,7 +79,6 @@ macro_rules! functions {
         static FUNCTIONS: [Function; [$(stringify!($name)),*].len()] = [$(Function {
             name: match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) { Ok(name) => name, Err(_) => panic!() },
             meaning: Meaning::$meaning $((Lock::$lock))?,
-            found: AtomicPtr::new(core::ptr::null_mut()),
         }),*];
         #[allow(non_camel_case_types, clippy::enum_variant_names)]
         enum Id { $($name),* }
@@ -159,30 +154,8 @@ struct Real(*mut c_void);
 impl Real {
     /// Of a call that comes back to an address.
     fn find(function: &Function, caller: usize) -> Option<Self> {
-        let mut found = function.found.load(Relaxed);
-        if found.is_null() {
-            found = real::next(function.name);
-            function.found.store(found, Relaxed);
-        }
-        if found.is_null() {
-            found = Self::of_caller(function, caller);
-        }
+        let found = behind::find(function.name, caller);
         (!found.is_null()).then_some(Self(found))
-    }
-
-    /// That of a library which was loaded for itself, looked up where the thread's last such call was of another function or elsewhere.
-    #[cold]
-    fn of_caller(function: &Function, caller: usize) -> *mut c_void {
-        thread_local! {
-            static LAST: Cell<(usize, usize, *mut c_void)> = const { Cell::new((0, 0, core::ptr::null_mut())) };
-        }
-        let name = function.name.as_ptr().addr();
-        let (last_name, last_caller, mut found) = LAST.get();
-        if (last_name, last_caller) != (name, caller) {
-            found = real::of_caller(function.name, caller);
-            LAST.set((name, caller, found));
-        }
-        found
     }
 
     /// # Safety

@@ -2,7 +2,6 @@
 
 use core::ffi::{CStr, c_void};
 use core::marker::PhantomData;
-use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 /// A function of libc's, of type `F`, looked up once.
@@ -58,27 +57,4 @@ impl<F: Copy> Real<F> {
 pub(crate) fn next(name: &CStr) -> *mut c_void {
     // SAFETY: a lookup by name.
     unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }
-}
-
-/// The function of this name that code at an address would call if we were not there, where it is one of a library that was loaded for itself
-/// (`RTLD_LOCAL`), as interpreters do with their extensions. Null where there is none.
-pub(crate) fn of_caller(name: &CStr, caller: usize) -> *mut c_void {
-    let mut image = MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: any address may be asked for, and there is room for the answer.
-    let is_found = unsafe { libc::dladdr(core::ptr::without_provenance(caller), image.as_mut_ptr()) } != 0;
-    // SAFETY: zeros are a value of this type.
-    let path = unsafe { image.assume_init() }.dli_fname;
-    if !is_found || path.is_null() {
-        return core::ptr::null_mut();
-    }
-    // SAFETY: a path, terminated; nothing is loaded that was not.
-    let handle = unsafe { libc::dlopen(path, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
-    if handle.is_null() {
-        return core::ptr::null_mut();
-    }
-    // SAFETY: a lookup by name behind a handle that is open.
-    let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
-    // SAFETY: the handle was opened above; the image stays, since its code called us.
-    unsafe { libc::dlclose(handle) };
-    found
 }
