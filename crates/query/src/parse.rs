@@ -45,7 +45,7 @@ impl Parser<'_> {
 
     fn sums(&mut self) -> Result<Sums, Puzzle> {
         let reduction = self.reduction();
-        let measures = self.measures();
+        let measures = self.measures()?;
         if measures.is_empty() && self.begins_clause() {
             return Err(self.puzzle(MEASURE));
         }
@@ -82,20 +82,22 @@ impl Parser<'_> {
     }
 
     /// As many measures as there are. `calls` is a measure where it is of something.
-    fn measures(&mut self) -> Vec<Measure> {
+    fn measures(&mut self) -> Result<Vec<Measure>, Puzzle> {
         let mut measures = Vec::new();
         loop {
             let measure = match self.plain() {
                 Some(CALLS) if self.goes_on_as_measure() => Measure::Count,
                 Some(word) => match Measure::of_word(word) {
                     Some(measure) => measure,
-                    None => return measures,
+                    None => return Ok(measures),
                 },
-                None => return measures,
+                None => return Ok(measures),
             };
             self.skip();
             measures.push(measure);
-            let _ = self.takes_comma() || self.takes("and");
+            if (self.takes_comma() || self.takes("and")) && self.words.is_empty() {
+                return Err(self.puzzle(MEASURE));
+            }
         }
     }
 
@@ -350,6 +352,7 @@ mod tests {
         assert!(wrong("time by colour").contains("`colour`"));
         assert!(wrong("").starts_with("the question ends where"));
         assert!(wrong("time of").starts_with("the question ends where a name"));
+        assert!(wrong("time and").starts_with("the question ends where") && wrong("time,").starts_with("the question ends where"));
         assert!(wrong("by rank").contains("`by`"));
         assert!(wrong("time by peer").contains("`time` is not known by peer"));
         assert!(wrong("time of /(/").contains("no regular expression"));
