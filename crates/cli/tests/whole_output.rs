@@ -182,3 +182,35 @@ fn a_stdout_that_takes_nothing_is_an_error_of_every_verb() {
         assert!(said.contains("cannot write stdout: No space left on device"), "{words:?}: {said}");
     }
 }
+
+#[test]
+fn a_place_that_cannot_be_written_is_an_error_of_every_verb_that_writes_files() {
+    let place = Place::new();
+    let program = compile_c("crates/cli/tests/programs/endings.c", place.path(), &[]).display().to_string();
+    place.profile(&[], &[program, "return".into()]);
+    let before = names(place.path());
+    let verbs: [&[&str]; 9] = [
+        &["report", "run"],
+        &["report", "run", "--format", "json"],
+        &["report", "run", "--format", "html"],
+        &["report", "run", "--format", "cube"],
+        &["report", "run", "--format", "tau"],
+        &["compare", "run", "run", "--format", "html"],
+        &["view", "run"],
+        &["instrument", "endings"],
+        &["manual"],
+    ];
+    let nowhere = ["/proc/nowhere", "/sys/nowhere", "/dev/full"];
+    for (words, to) in verbs.iter().flat_map(|words| nowhere.map(|to| (words, to))) {
+        let output = place.tare().args(*words).args(["-o", to]).output().expect("tare can be started");
+        let said = text(&output.stderr);
+        assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(73), ""), "{words:?} -o {to}: {said}");
+        assert!(said.contains(&format!("cannot write {to}: ")) && said.contains("try: ") && said.contains("-o"), "{words:?} -o {to}: {said}");
+    }
+    for words in verbs.iter().filter(|words| !words.contains(&"tau") && !words.contains(&"manual")) {
+        let output = place.tare().args(*words).args(["-o", "missing/file"]).output().expect("tare can be started");
+        assert_eq!(output.status.code(), Some(73), "{words:?}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("cannot write missing/file: "), "{words:?}: {}", text(&output.stderr));
+    }
+    assert_eq!(names(place.path()), before);
+}

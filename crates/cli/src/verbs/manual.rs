@@ -8,7 +8,8 @@ use crate::{manual, stdout, whole_file};
 
 /// Prints the page of a verb, or writes all pages into a directory.
 pub(crate) fn manual(arguments: &ManualArguments) -> Result<ExitCode, Failure> {
-    let cannot = |place: &std::path::Path, error: &std::io::Error| Failure::io(Code::CannotWrite, "write", place, error);
+    let cannot =
+        |place: &std::path::Path, error: &std::io::Error| Failure::io(Code::CannotWrite, "write", place, error).remedy("name another place with -o");
     let pages = manual::pages().map_err(|error| Failure::new(Code::Internal, format!("the manual cannot be made: {error}")))?;
     if let Some(folder) = &arguments.output {
         std::fs::create_dir_all(folder).map_err(|error| cannot(folder, &error))?;
