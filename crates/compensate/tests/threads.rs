@@ -22,6 +22,14 @@ fn threads_that_wait_at_a_barrier_are_a_finding_and_those_that_wait_for_an_end_a
     assert!(found.iter().all(|finding| matches!(finding.kind, FindingKind::HotSpot { .. })), "{found:?}");
 }
 
+#[test]
+fn the_seconds_of_a_hot_spot_are_those_of_all_threads_as_its_part_is_and_its_calls_are() {
+    let found = all_findings(&threads_with(&[(1.0, 1.0), (2.0, 0.0)], "pthread_join"));
+    let FindingKind::HotSpot { part, calls, per_call_s, .. } = found[0].kind else { panic!("{found:?}") };
+    assert!((found[0].seconds.value - 3.0).abs() < 1e-6 && (part - 0.75).abs() < 1e-6, "{found:?}");
+    assert!((per_call_s * calls as f64 - found[0].seconds.value).abs() < 1e-6, "{found:?}");
+}
+
 /// Compilers make several calls of one barrier, by which threads come to it.
 #[test]
 fn threads_that_come_to_a_barrier_by_calls_of_their_own_meet_there() {

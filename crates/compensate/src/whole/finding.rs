@@ -54,7 +54,7 @@ pub struct Finding {
     pub region: RegionIndex,
     /// What called that; `None` at a root.
     pub caller: Option<RegionIndex>,
-    /// Seconds of the run that could be won at most.
+    /// Seconds of the run that could be won at most; of a hot spot those that all threads are in it, of which nothing says how many can be won.
     pub seconds: Figure,
     /// How sure that is.
     pub certainty: Certainty,
@@ -249,8 +249,7 @@ fn hot_spot(profile: &Profile, compensated: &Compensated, tree: &CallTree) -> Op
         .filter(|_| seconds.mark.is_none() && seconds.value >= HOT_PART * time)?;
     let per_call_s = seconds.value / hottest.calls.max(1) as f64;
     let kind = FindingKind::HotSpot { part: seconds.value / time, calls: hottest.calls, per_call_s, asleep_s };
-    let threads = profile.locations.len().max(1) as f64;
-    Some(Finding { kind, region: hottest.region, caller: None, seconds: seconds.divided(threads), certainty, queued_s: None })
+    Some(Finding { kind, region: hottest.region, caller: None, seconds, certainty, queued_s: None })
 }
 
 pub(super) fn figure(value: f64, below: f64, above: f64) -> Figure {

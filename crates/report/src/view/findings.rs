@@ -23,7 +23,7 @@ pub(crate) struct FindingText {
     pub(crate) id: &'static str,
     /// Index of the region in the profile.
     pub(crate) region: usize,
-    /// Seconds that could be won at most.
+    /// Seconds that could be won at most; of a hot spot all that are spent in it.
     pub(crate) seconds: Figure,
     /// Whether these are told.
     pub(crate) amount: Amount,
