@@ -223,9 +223,12 @@ impl Parser<'_> {
     }
 }
 
-/// What is asked about where that is not said before `in` or `under`: `time in P3` is the time of `P3`.
+/// What is asked about where that is not said before `in` or `under`: `time in P3` is the time of `P3`, and `waiting in P3` that of communication there;
+/// who asks for both asks about `P3`.
 fn missing_subject(measures: &[Measure], axis: Option<Axis>, within: &mut Option<Within>) -> Result<Subject, Puzzle> {
-    let subject = default_subject(measures, axis);
+    let others = measures.iter().any(|measure| !measure.is_of_peers());
+    let of_messages = measures.iter().any(|measure| measure.is_of_peers()) && !(others && within.is_some());
+    let subject = default_subject(of_messages, axis);
     match within.take_if(|_| subject.kind == Kind::Program) {
         None => Ok(subject),
         Some(Within { depth: Depth::Direct, subject }) => Ok(subject),
@@ -237,10 +240,9 @@ fn missing_subject(measures: &[Measure], axis: Option<Axis>, within: &mut Option
 }
 
 /// What is asked about where nothing is said.
-fn default_subject(measures: &[Measure], axis: Option<Axis>) -> Subject {
-    let is_of_messages = measures.iter().any(|measure| measure.is_of_peers()) || axis == Some(Axis::Peer);
+fn default_subject(of_messages: bool, axis: Option<Axis>) -> Subject {
     let is_by_region = matches!(axis, Some(Axis::Region | Axis::Caller));
-    let kind = match (is_of_messages, is_by_region) {
+    let kind = match (of_messages || axis == Some(Axis::Peer), is_by_region) {
         (true, _) => Kind::Communication,
         (_, true) => Kind::Regions,
         _ => Kind::Program,
@@ -336,7 +338,16 @@ mod tests {
 
     #[test]
     fn a_measure_in_something_is_that_of_it() {
-        for question in ["time in P3", "self in P3", "count in P3", "time under P3", "time in P3 by rank", "time in a.c:3"] {
+        for question in [
+            "time in P3",
+            "self in P3",
+            "count in P3",
+            "time under P3",
+            "time in P3 by rank",
+            "time in a.c:3",
+            "self, waiting in P3",
+            "transmission and time under P3",
+        ] {
             let Sums { subject, within, .. } = sums(question);
             assert!(subject.named.is_some() && subject.kind == Kind::Regions && within.is_none(), "{question}");
         }
