@@ -81,6 +81,11 @@ fn single_runs_can_only_look_slower_and_end_with_two() {
     let fraction = region["changes"][0]["fraction"].as_f64().expect("a fraction");
     assert!((-0.76..-0.74).contains(&fraction), "a quarter of the time is {fraction} less");
     assert_eq!(compare(&place, &["old", "old"]).status.code(), Some(0), "a run does not differ from itself");
+    let output = compare(&place, &["old", "new", "--inclusive", "--format", "json"]);
+    fits(&place, "compare", &text(&output.stdout));
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let main = document["regions"].as_array().expect("regions").iter().find(|region| region["name"] == "main").expect("the main program");
+    assert_eq!(main["changes"][0]["verdict"], "looks slower", "what it calls is");
 }
 
 #[test]

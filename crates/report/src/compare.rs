@@ -31,6 +31,25 @@ pub struct Side<'a> {
     pub runs: Vec<(&'a Run, &'a Results<'a>)>,
 }
 
+/// Which times of regions are compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Times {
+    /// Of the regions themselves.
+    Exclusive,
+    /// Of the regions with what they call.
+    Inclusive,
+}
+
+impl Times {
+    /// As a sentence begins with it.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Exclusive => "Exclusive",
+            Self::Inclusive => "Inclusive",
+        }
+    }
+}
+
 /// A change below this part of the first side's time does not count, where the noise between runs is known.
 const LEAST: f64 = 0.01;
 /// The same where it is not.
@@ -55,6 +74,7 @@ pub struct Comparison {
     least: f64,
     least_s: f64,
     has_noise: bool,
+    times: Times,
     /// Whether another tool measured some of the sides: their times and efficiencies are of different spans, and not compared.
     is_mixed: bool,
     time: Line,
@@ -109,15 +129,15 @@ struct Of {
 }
 
 impl Comparison {
-    /// Compares the first side with each other; `least` is the part of the first side's time below which changes do not count.
+    /// Compares these times of the first side with those of each other; `least` is the part of the first side's time below which changes do not count.
     /// `None` where there are fewer than two sides, or a run without any time.
     #[must_use]
-    pub fn of(sides: &[Side<'_>], least: Option<f64>) -> Option<Self> {
+    pub fn of(sides: &[Side<'_>], times: Times, least: Option<f64>) -> Option<Self> {
         if sides.len() < 2 {
             return None;
         }
-        let times: Option<Vec<Option<Of>>> = sides.iter().map(|side| time_of(side).map(Some)).collect();
-        let mut time = Line::new("run", "program", times?);
+        let took: Option<Vec<Option<Of>>> = sides.iter().map(|side| time_of(side).map(Some)).collect();
+        let mut time = Line::new("run", "program", took?);
         let has_noise = sides.iter().any(|side| side.runs.len() > 1);
         let least = least.unwrap_or(if has_noise { LEAST } else { LEAST_UNKNOWN_NOISE });
         let before = time.changes.iter().flatten().next()?.before.value;
@@ -131,12 +151,16 @@ impl Comparison {
         let mut items = items(sides, &wholes);
         let strangers = common::strangers(sides, &items);
         let parts = common::fold(sides, &wholes, &mut items);
+        if times == Times::Inclusive {
+            items.iter_mut().flatten().for_each(|item| item.row.shown = item.row.inclusive);
+        }
         let mut comparison = Self {
             sides: sides.iter().zip(&wholes).map(|(side, wholes)| About::of(side, wholes, is_mixed)).collect(),
             is_mixed,
             least,
             least_s: least * before.max(0.0),
             has_noise,
+            times,
             time,
             regions: regions(sides, items),
             parts,

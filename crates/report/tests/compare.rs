@@ -6,7 +6,7 @@ use serde_json::Value;
 use support::{alone_and_lossy, master_and_worker, run};
 use tare_compensate::Mode;
 use tare_profile::{Node, Profile, Region, RegionIndex, RegionKind};
-use tare_report::compare::{Comparison, Side, json, text};
+use tare_report::compare::{Comparison, Side, Times, json, text};
 use tare_report::{Page, Results, Run, Selection};
 
 const TICKS_PER_SECOND: i64 = 2_000_000_000;
@@ -23,6 +23,10 @@ fn longer(seconds: i64) -> Profile {
 }
 
 fn compared<T>(profiles: &[&[&Profile]], least: Option<f64>, with: impl Fn(&Comparison) -> T) -> T {
+    compared_by(Times::Exclusive, profiles, least, with)
+}
+
+fn compared_by<T>(times: Times, profiles: &[&[&Profile]], least: Option<f64>, with: impl Fn(&Comparison) -> T) -> T {
     let names = |side: usize, place: usize| Run { directory: format!("run-{side}{place}"), ..run() };
     let results: Vec<Vec<(Run, Results<'_>)>> = profiles
         .iter()
@@ -30,7 +34,7 @@ fn compared<T>(profiles: &[&[&Profile]], least: Option<f64>, with: impl Fn(&Comp
         .map(|(side, runs)| runs.iter().enumerate().map(|(place, profile)| (names(side, place), Results::new(profile, Mode::Parallel))).collect())
         .collect();
     let sides: Vec<Side<'_>> = results.iter().map(|runs| Side { runs: runs.iter().map(|(run, results)| (run, results)).collect() }).collect();
-    with(&Comparison::of(&sides, least).expect("two sides"))
+    with(&Comparison::of(&sides, times, least).expect("two sides"))
 }
 
 #[test]
@@ -86,6 +90,34 @@ fn a_region_is_slower_beyond_its_interval_alone() {
 }
 
 #[test]
+fn a_function_whose_callee_got_slower_is_slower_by_inclusive_times() {
+    let of = |mut profile: Profile| {
+        let main = profile.locations[1].nodes[1].region;
+        let helper = RegionIndex(profile.regions.len());
+        profile.regions.push(Region { name: "helper".into(), raw_name: "helper".into(), ..profile.regions[main.0].clone() });
+        let all = profile.locations[1].nodes[1].exclusive;
+        profile.locations[1].nodes[1].exclusive = TICKS_PER_SECOND;
+        let helper = Node { region: helper, parent: Some(1), on_calls: 1, exclusive: all - TICKS_PER_SECOND, ..Node::default() };
+        profile.locations[1].nodes.push(helper);
+        profile
+    };
+    let (old, new) = (of(master_and_worker()), of(longer(2)));
+    let slower = |times| {
+        let document: Value = serde_json::from_str(&compared_by(times, &[&[&old], &[&new]], None, json)).expect("JSON");
+        let regions = document["regions"].as_array().expect("regions").iter().filter(|region| region["changes"][0]["verdict"] == "looks slower");
+        let mut names: Vec<String> = regions.map(|region| region["name"].as_str().expect("a name").to_string()).collect();
+        names.sort();
+        (document["times"].as_str().expect("which").to_string(), names)
+    };
+    assert_eq!(slower(Times::Exclusive), ("exclusive".to_string(), vec!["helper".to_string()]));
+    let (times, names) = slower(Times::Inclusive);
+    assert_eq!(times, "inclusive");
+    assert!(["helper", "main"].iter().all(|name| names.iter().any(|slower| slower == name)), "{names:?}");
+    let text = compared_by(Times::Inclusive, &[&[&old], &[&new]], None, |comparison| text(comparison, &Page::default()));
+    assert!(text.contains("Inclusive time, mean of the ranks."), "{text}");
+}
+
+#[test]
 fn what_only_one_side_has_and_what_is_not_to_be_trusted_decide_nothing() {
     let (old, mut new) = (alone_and_lossy(), master_and_worker());
     let text = compared(&[&[&old], &[&new]], Some(1.0), |comparison| text(comparison, &Page::default()));
@@ -130,7 +162,7 @@ fn of_selections<T>(profiles: [&Profile; 2], selections: [&str; 2], with: impl F
     let runs: Vec<Run> = profiles.into_iter().zip(selections).map(of_run).collect();
     let results: Vec<Results<'_>> = profiles.into_iter().map(|profile| Results::new(profile, Mode::Parallel)).collect();
     let sides: Vec<Side<'_>> = runs.iter().zip(&results).map(|(run, results)| Side { runs: vec![(run, results)] }).collect();
-    with(&Comparison::of(&sides, None).expect("two sides"))
+    with(&Comparison::of(&sides, Times::Exclusive, None).expect("two sides"))
 }
 
 #[test]

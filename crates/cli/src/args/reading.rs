@@ -185,6 +185,8 @@ Examples:
                                                  noise between runs counts
   tare compare RUN1 RUN2 RUN4                    side by side; changes are from
                                                  the first
+  tare compare --inclusive OLD NEW               what got slower together with
+                                                 what it calls
   tare compare --least 2% OLD NEW --format json
   tare compare OLD NEW --format html -o compare.html
   tare compare scorep-old/profile.cubex NEW      against a file of Cube, or a
@@ -204,6 +206,9 @@ pub(crate) struct CompareArguments {
     /// Runs of the second side
     #[arg(long, value_name = "RUN", num_args = 1..)]
     pub(crate) with: Vec<PathBuf>,
+    /// Compare regions with what they call, in place of their own time alone
+    #[arg(long, env = "TARE_INCLUSIVE", value_parser = clap::builder::FalseyValueParser::new())]
+    pub(crate) inclusive: bool,
     /// What does not count: changes below this part of the first side's time (default: 1 %, or 5 % where all sides are
     /// single runs, whose noise is not known)
     #[arg(long, value_name = "P%", env = "TARE_LEAST", allow_hyphen_values = true, value_parser = parse_percent)]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use tare_report::compare::{Comparison, Outcome, Side, html, json, text};
+use tare_report::compare::{Comparison, Outcome, Side, Times, html, json, text};
 
 use crate::args::{CompareArguments, SidesFormat};
 use crate::failure::{Code, Failure};
@@ -30,7 +30,8 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode, Failure>
     let all = || read.iter().map(|side| side.iter().map(compensated).collect()).collect::<Result<_, Failure>>();
     let runs: Vec<Vec<_>> = during("compensating", all)?;
     let sides: Vec<Side<'_>> = runs.iter().map(|runs| Side { runs: runs.iter().map(|(run, results)| (run, results)).collect() }).collect();
-    let comparison = during("comparing", || Comparison::of(&sides, arguments.least))
+    let times = if arguments.inclusive { Times::Inclusive } else { Times::Exclusive };
+    let comparison = during("comparing", || Comparison::of(&sides, times, arguments.least))
         .ok_or_else(|| Failure::new(Code::BadInput, "there is nothing to compare").remedy("`tare report` says what a run has measured"))?;
     let document = match arguments.format {
         SidesFormat::Text => text(&comparison, &page_for(arguments.output.as_deref(), arguments.showing.top)),

@@ -14,6 +14,7 @@ struct Document<'a> {
     looks_slower: bool,
     least: f64,
     with_noise: bool,
+    times: String,
     sides: Vec<SideDocument<'a>>,
     time: LineDocument,
     regions: Vec<RegionDocument<'a>>,
@@ -136,6 +137,7 @@ pub fn json(comparison: &Comparison) -> String {
         looks_slower: comparison.outcome() == Outcome::LooksSlower,
         least: comparison.least,
         with_noise: comparison.has_noise,
+        times: comparison.times.name().to_lowercase(),
         sides: comparison
             .sides
             .iter()

@@ -116,6 +116,7 @@ mod tests {
             measured_s: 1.0,
             local_s: 1.0,
             shown: Figure::exact(1.0),
+            inclusive: Figure::exact(1.0),
             share: 0.0,
             calls: 1,
             calls_exact: true,

@@ -148,9 +148,10 @@ fn regions(html: &mut String, comparison: &Comparison) {
     let is_pair = comparison.sides.len() == 2;
     let _ = write!(
         html,
-        "<section id=\"regions\" aria-labelledby=\"regions-h\"><h2 id=\"regions-h\">Regions</h2>{}<caption>Exclusive times in {}, mean of the ranks; changes are from A.</caption><thead><tr>\
+        "<section id=\"regions\" aria-labelledby=\"regions-h\"><h2 id=\"regions-h\">Regions</h2>{}<caption>{} times in {}, mean of the ranks; changes are from A.</caption><thead><tr>\
          <th scope=\"col\">Region</th><th scope=\"col\" class=\"place\">Place</th>",
         table("Table of regions"),
+        comparison.times.name(),
         unit.name(GLYPHS)
     );
     for side in 0..comparison.sides.len() {

@@ -241,7 +241,8 @@ fn parts(comparison: &Comparison, glyphs: &Glyphs) -> Option<String> {
 /// What the figures mean, said once.
 pub(super) fn notes(comparison: &Comparison, glyphs: &Glyphs) -> Vec<String> {
     let mut text = format!(
-        "Exclusive time, mean of the ranks. = is no difference that can be told, or less than {} of A's time. {} is the 95{NO_BREAK}% half-width.",
+        "{} time, mean of the ranks. = is no difference that can be told, or less than {} of A's time. {} is the 95{NO_BREAK}% half-width.",
+        comparison.times.name(),
         share(comparison.least, glyphs),
         glyphs.plus_minus
     );

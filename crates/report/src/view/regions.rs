@@ -19,6 +19,8 @@ pub(crate) struct RegionRow {
     pub(crate) measured_s: f64,
     pub(crate) local_s: f64,
     pub(crate) shown: Figure,
+    /// With what it calls.
+    pub(crate) inclusive: Figure,
     /// Of the time of all locations.
     pub(crate) share: f64,
     pub(crate) calls: u64,
@@ -51,6 +53,7 @@ pub(crate) fn region_rows(results: &Results<'_>, whole: &Whole) -> Vec<RegionRow
             measured_s: total.measured_s / ranks,
             local_s: whole.local_s[total.region.0] / ranks,
             shown: total.exclusive.divided(ranks),
+            inclusive: total.inclusive.divided(ranks),
             share: if all > 0.0 { total.exclusive.value / all } else { 0.0 },
             calls: total.calls,
             calls_exact: total.calls_exact,

@@ -3,7 +3,7 @@
 use serde_json::json;
 use tare_compensate::Mode;
 use tare_profile::Profile;
-use tare_report::compare::{self, Comparison, Side};
+use tare_report::compare::{self, Comparison, Side, Times};
 use tare_report::{Exit, Results, Run};
 
 use crate::chromium::Browser;
@@ -21,7 +21,7 @@ fn compared() -> String {
     let (run, later) = (run(), Run { directory: "after".into(), ..run() });
     let (one, other) = (Results::new(&old, Mode::Parallel), Results::new(&new, Mode::Parallel));
     let sides = [Side { runs: vec![(&run, &one)] }, Side { runs: vec![(&later, &other)] }];
-    compare::html(&Comparison::of(&sides, None).expect("two sides"))
+    compare::html(&Comparison::of(&sides, Times::Exclusive, None).expect("two sides"))
 }
 
 #[test]
