@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 
-use common::{Place, compile_c, text};
+use common::{Place, Report, compile_c, text};
 
 #[test]
 fn a_program_finds_itself_and_the_files_beside_it() {
@@ -24,21 +24,54 @@ fn a_program_finds_itself_and_the_files_beside_it() {
     }
 }
 
+/// Runs `replaced` with these words, unmeasured and measured: the same is printed. The report, and the calls of a function.
+fn replaced(place: &Place, words: &[&str]) -> (Report, impl Fn(&str) -> u64 + use<>) {
+    let folder = place.path().canonicalize().expect("a real path");
+    let program = compile_c("crates/cli/tests/programs/replaced.c", &folder, &[]).display().to_string();
+    let path = format!("PATH={}:{}", folder.display(), std::env::var("PATH").expect("a path"));
+    let own = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let line: Vec<String> = [own(&["env", &path, &program]), own(words)].concat();
+    let (plain, measured) = (place.plain(&line), place.profile(&[], &line));
+    assert_eq!((text(&measured.stdout), measured.status), (text(&plain.stdout), plain.status), "{words:?}: {}", text(&measured.stderr));
+    assert!(plain.status.success(), "{words:?}");
+    let report = place.report();
+    let regions: Vec<String> =
+        report.0["regions"].as_array().expect("regions").iter().map(|region| region["name"].as_str().expect("a name").to_string()).collect();
+    let calls: Vec<(String, u64)> =
+        report.nodes().iter().filter_map(|node| Some((regions[node["region"].as_u64()? as usize].clone(), node["calls"].as_u64()?))).collect();
+    (report, move |name: &str| calls.iter().filter(|(region, _)| region == name).map(|(_, calls)| calls).sum())
+}
+
+/// All ways in which a program can replace itself.
+const WAYS: [&str; 11] =
+    ["execl", "execlp", "execle", "short execle", "execv", "execve", "execvp", "searched execvp", "searched execvpe", "fexecve", "execveat"];
+
 #[test]
 fn a_program_that_replaces_itself_by_itself_is_measured_and_its_children_go_on_as_the_original() {
     let place = Place::new();
-    let folder = place.path().canonicalize().expect("a real path");
-    let program = compile_c("crates/cli/tests/programs/replaced.c", &folder, &[]).display().to_string();
-    for (how, calls) in [("execv", 50), ("execve", 50), ("execvp", 50), ("child", 0)] {
-        let line = [program.clone(), how.to_string()];
-        let (plain, measured) = (place.plain(&line), place.profile(&[], &line));
-        assert_eq!((text(&measured.stdout), measured.status), (text(&plain.stdout), plain.status), "{how}: {}", text(&measured.stderr));
-        assert!(text(&plain.stdout).contains("done as"), "{how}");
-        let report = place.report();
-        let regions = report.0["regions"].as_array().expect("regions");
-        let is_work = |node: &&serde_json::Value| regions[node["region"].as_u64().expect("an index") as usize]["name"] == "work";
-        assert_eq!(report.nodes().iter().filter(is_work).filter_map(|node| node["calls"].as_u64()).sum::<u64>(), calls, "{how}");
+    let children = ["child", "quick child", "spawned child"];
+    for (how, again) in WAYS.map(|how| (how, 50)).into_iter().chain(children.map(|how| (how, 0))) {
+        let (report, calls) = replaced(&place, &[how]);
+        assert_eq!((calls("first"), calls("work")), (10, 10 + again), "{how}");
+        assert!(report.0["run"]["replaced"].as_array().expect("a list").is_empty(), "{how}");
     }
+}
+
+#[test]
+fn a_program_that_another_replaces_keeps_what_was_measured_and_says_which_that_was() {
+    let place = Place::new();
+    for how in WAYS {
+        let (report, calls) = replaced(&place, &[how, "/bin/echo"]);
+        assert_eq!((calls("first"), calls("work")), (10, 10), "{how}");
+        let [one] = &report.0["run"]["replaced"].as_array().expect("a list")[..] else { panic!("{how}: one process is replaced") };
+        let by = one["by"].as_str().expect("a path");
+        assert!(by.ends_with("/echo") && one["after_s"].as_f64().expect("seconds") > 0.0, "{how}: {one}");
+        let said = text(&place.tare().args(["report", "run"]).output().expect("it starts").stdout);
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains(&format!("replaced itself by {by}, which is not measured, after ")), "{how}: {said}");
+    }
+    let (report, _) = replaced(&place, &["nothing"]);
+    assert!(report.0["run"]["replaced"].as_array().expect("a list").is_empty());
 }
 
 #[test]

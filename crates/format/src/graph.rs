@@ -89,7 +89,7 @@ pub const COST_UNIT: u64 = 256;
 
 record! {
     /// The first bytes of a graph file.
-    Header, 528 {
+    Header, 640 {
         /// [`MAGIC`].
         0 magic: [u8; 8],
         /// [`VERSION`].
@@ -189,6 +189,9 @@ record! {
         520 threads: u32,
         /// The most of them that there were at once; 0 in older files.
         524 most_threads: u32,
+        /// Path of the other program by which the process replaced itself, padded, cut at the front if too long; zeros where it has not,
+        /// and where that is measured.
+        528 successor: [u8; 112],
     }
 }
 

@@ -243,6 +243,8 @@ pub struct Process {
     pub state: State,
     /// Path of the executable (of the original where a copy ran).
     pub executable: String,
+    /// Path of the program that is not measured by which it replaced itself at the end of its lifetime.
+    pub successor: Option<String>,
     /// The MPI library that served it.
     pub mpi: MpiLibrary,
     /// How delays travelled.

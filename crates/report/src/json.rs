@@ -17,8 +17,8 @@ use crate::run::{Exit, InstrumentedImage, Results, Run};
 use crate::select::Decision;
 use crate::switches::{self, SwitchDocument};
 use crate::view::{
-    Contradicted, ContradictedPlace, FindingText, Size, Time, Trust, Undelayed, Unrecorded, WaitRow, Whole, clock_doubt, finding_texts, kind_name,
-    knows_waiting, region_rows, wait_rows,
+    Contradicted, ContradictedPlace, FindingText, Replacement, Size, Time, Trust, Undelayed, Unrecorded, WaitRow, Whole, clock_doubt, finding_texts,
+    kind_name, knows_waiting, region_rows, wait_rows,
 };
 
 /// The schema number of all documents.
@@ -94,6 +94,7 @@ struct RunDocument<'a> {
     /// Threads whose calls are counted nowhere, and calls of threads for which there was no memory.
     lost_threads: u64,
     refused_calls: u64,
+    replaced: Vec<ReplacementDocument>,
     clock_doubt_s: f64,
     contradicted_receives: u64,
     contradicted: Vec<ContradictedDocument>,
@@ -149,6 +150,7 @@ impl<'a> RunDocument<'a> {
             unpaired_messages: undelayed.messages,
             lost_threads: unrecorded.threads,
             refused_calls: unrecorded.calls,
+            replaced: Replacement::all(results.profile).into_iter().map(ReplacementDocument::of).collect(),
             clock_doubt_s: clock_doubt(results.profile),
             contradicted_receives: contradicted.receives,
             contradicted: contradicted.places.iter().map(ContradictedDocument::of).collect(),
@@ -156,6 +158,21 @@ impl<'a> RunDocument<'a> {
             budget: Spent::of(results),
             images: run.images.iter().map(ImageDocument::of).collect(),
         }
+    }
+}
+
+/// A process that replaced itself by a program that is not measured.
+#[derive(Serialize)]
+struct ReplacementDocument {
+    process: u32,
+    rank: Option<u32>,
+    by: String,
+    after_s: f64,
+}
+
+impl ReplacementDocument {
+    fn of(Replacement { process, rank, by, after_s }: Replacement) -> Self {
+        Self { process, rank, by, after_s }
     }
 }
 

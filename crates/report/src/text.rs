@@ -16,8 +16,8 @@ use crate::short::name_in_words;
 use crate::style::Role;
 use crate::switches;
 use crate::view::{
-    self, Doubt, FindingText, LINES, RankRow, RegionRow, Size, Time, Trust, Undelayed, Whole, ending, finding_texts, no_finding, nothing_measured,
-    rank_rows, region_rows, remedy_for_nothing,
+    self, Doubt, FindingText, LINES, RankRow, RegionRow, Replacement, Size, Time, Trust, Undelayed, Whole, ending, finding_texts, no_finding,
+    nothing_measured, rank_rows, region_rows, remedy_for_nothing,
 };
 
 /// Ranks that a summary shows one by one.
@@ -469,6 +469,7 @@ fn sentence(doubt: &Doubt, glyphs: &Glyphs) -> String {
             some(*times, "library was opened for which there was no room", "times a library was opened for which there was no room")
         }
         Doubt::Unmeasured(children) => some(*children, "forked process could write nothing", "forked processes could write nothing"),
+        Doubt::Replaced(number, first) => replaced(*number, first, glyphs),
         Doubt::Wide(part) => format!("the time is uncertain by {}", share(*part, glyphs)),
         Doubt::Crowded(part, threads, processors, is_at_most) => {
             let at_most = if *is_at_most { "at most " } else { "" };
@@ -496,6 +497,19 @@ fn sentence(doubt: &Doubt, glyphs: &Glyphs) -> String {
             format!("clocks of machines differ by up to {}, so delays were carried by the delay model", time_with_unit(*doubt, glyphs))
         }
         Doubt::Damaged(records) => some(*records, "record is damaged or missing", "records are damaged or missing"),
+    }
+}
+
+/// `process 12 replaced itself by /bin/echo, which is not measured, after 18.6 ms`; of several processes, their number as well.
+fn replaced(number: usize, first: &Replacement, glyphs: &Glyphs) -> String {
+    let which = first.rank.map_or_else(|| format!("process {}", first.process), |rank| format!("rank {rank}"));
+    let (by, after) = (shell::path(&first.by), time_with_unit(first.after_s, glyphs));
+    match number {
+        1 => format!("{which} replaced itself by {by}, which is not measured, after {after}"),
+        _ => {
+            let number = count(number as u64, glyphs);
+            format!("{number} processes replaced themselves by other programs, which are not measured: {which} by {by} after {after}")
+        }
     }
 }
 
@@ -543,6 +557,7 @@ fn remedy(doubt: &Doubt, trust: &Trust, run: &Run) -> String {
         }
         Doubt::Unconnected(_) => "fewer instrumented libraries: a process has room for some 700",
         Doubt::Unmeasured(_) => "a program that does not leave the directories of its run (chroot, another user)",
+        Doubt::Replaced(_, first) => return format!("to measure the other program: tare profile -- {}", shell::path(&first.by)),
         Doubt::Unreadable(_) | Doubt::MissingRanks(_) | Doubt::Damaged(_) => "look whether a process was killed or the disk is full",
     };
     text.to_string()

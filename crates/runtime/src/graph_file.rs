@@ -424,8 +424,7 @@ fn fill(header: &LiveHeader, begin: u64) {
     } else {
         settings.executable.bytes()
     };
-    let room = header.executable.len() - 1;
-    store_bytes(&header.executable, path.get(path.len().saturating_sub(room)..).unwrap_or(path));
+    store_path(&header.executable, path);
     crate::clock::anchor(header);
     let (ticks, ns) = (header.last_ticks.load(Ordering::Relaxed), header.last_ns.load(Ordering::Relaxed));
     header.start_ticks.store(ticks, Ordering::Relaxed);
@@ -434,6 +433,11 @@ fn fill(header: &LiveHeader, begin: u64) {
     crate::clock::sample_core_clock(header);
     header.setup_ticks.store(now().0 - begin, Ordering::Relaxed);
     store_bytes(&header.magic, &MAGIC);
+}
+
+/// Fills a field that was empty with a path, cut at the front if too long.
+pub(crate) fn store_path(field: &[AtomicU8], path: &[u8]) {
+    store_bytes(field, path.get((path.len() + 1).saturating_sub(field.len())..).unwrap_or(path));
 }
 
 fn store_bytes(field: &[AtomicU8], bytes: &[u8]) {

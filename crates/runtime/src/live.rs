@@ -85,6 +85,7 @@ live! {
         refused_calls: AtomicU64,
         threads: AtomicU32,
         most_threads: AtomicU32,
+        successor: [AtomicU8; 112],
     }
 }
 

@@ -154,12 +154,21 @@ pub(crate) fn owner(path: &CStr) -> Option<(u32, bool)> {
 
 /// What tells a file from all others, wherever symbolic links lead: device and number.
 pub(crate) fn identity(path: &CStr) -> Option<(u64, u64)> {
+    status(path).map(|status| (status.st_dev, status.st_ino))
+}
+
+/// Whether a path is that of a file which this process may execute.
+pub(crate) fn is_executable(path: &CStr) -> bool {
+    status(path).is_some_and(|status| status.st_mode & libc::S_IFMT == libc::S_IFREG)
+        && harmless(libc::SYS_access, [path.as_ptr().addr(), libc::X_OK as usize, 0, 0, 0, 0]).is_ok()
+}
+
+fn status(path: &CStr) -> Option<libc::stat> {
     let mut status = core::mem::MaybeUninit::<libc::stat>::uninit();
     let to = status.as_mut_ptr().expose_provenance();
     harmless(libc::SYS_stat, [path.as_ptr().addr(), to, 0, 0, 0, 0]).ok()?;
     // SAFETY: the call succeeded, so the kernel has filled the whole record.
-    let status = unsafe { status.assume_init() };
-    Some((status.st_dev, status.st_ino))
+    Some(unsafe { status.assume_init() })
 }
 
 /// Bytes that this user may still write on the file system of a path.

@@ -40,6 +40,7 @@ pub(super) fn process(name: &str, header: &Header, damaged_records: u64) -> Proc
             None => State::Unknown(header.state),
         },
         executable: text(&header.executable),
+        successor: Some(text(&header.successor)).filter(|path| !path.is_empty()),
         mpi: MpiLibrary::from_number(header.mpi).unwrap_or(MpiLibrary::None),
         model: DelayModel::from_number(header.model).unwrap_or(DelayModel::Off),
         exact: header.flags & 1 != 0,

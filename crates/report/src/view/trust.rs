@@ -81,6 +81,32 @@ impl Unrecorded {
     }
 }
 
+/// A process that replaced itself by a program that is not measured.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Replacement {
+    pub(crate) process: u32,
+    pub(crate) rank: Option<u32>,
+    /// Path of that program.
+    pub(crate) by: String,
+    /// Seconds after its start.
+    pub(crate) after_s: f64,
+}
+
+impl Replacement {
+    /// All of a run, but for those of which a later graph of the same process shows that it is measured all the same.
+    pub(crate) fn all(profile: &Profile) -> Vec<Self> {
+        let goes_on = |one: &Process| {
+            let is_next = |other: &Process| other.pid == one.pid && other.host == one.host && other.start_ns > one.start_ns;
+            profile.processes.iter().any(is_next)
+        };
+        let replaced = |process: &Process| {
+            let by = process.successor.clone().filter(|_| !goes_on(process))?;
+            Some(Self { process: process.pid, rank: process.rank, by, after_s: process.lifetime_s })
+        };
+        profile.processes.iter().filter_map(replaced).collect()
+    }
+}
+
 /// Why a run is not to be trusted as it stands.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Doubt {
@@ -96,6 +122,8 @@ pub(crate) enum Doubt {
     Unconnected(u64),
     /// So many forked children found no room for a graph.
     Unmeasured(u64),
+    /// So many processes replaced themselves by other programs, the first of them so.
+    Replaced(usize, Replacement),
     /// The compensated time is uncertain by this part of itself.
     Wide(f64),
     /// The same, where more threads than processors queued for each other: threads and processors of the first such node, and whether these are
@@ -154,6 +182,9 @@ impl Trust {
         if unmeasured > 0 {
             doubts.push(Doubt::Unmeasured(unmeasured));
         }
+        let replaced = Replacement::all(profile);
+        let number = replaced.len();
+        doubts.extend(replaced.into_iter().next().map(|first| Doubt::Replaced(number, first)));
         let missing = (profile.world_size() as usize).saturating_sub(Size::of(results).ranks);
         if missing > 0 {
             doubts.push(Doubt::MissingRanks(missing));
@@ -209,6 +240,7 @@ impl Trust {
                         | Doubt::Refused(_)
                         | Doubt::Unconnected(_)
                         | Doubt::Unmeasured(_)
+                        | Doubt::Replaced(..)
                         | Doubt::Unreadable(_)
                         | Doubt::MissingRanks(_)
                         | Doubt::Damaged(_)
