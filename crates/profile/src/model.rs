@@ -367,6 +367,12 @@ impl Process {
         self.unlisted_switches > 0 || self.switches.iter().any(|switch| switch.off && switch.region == region)
     }
 
+    /// Whether the calls of a region are all that were made: it was never off, and no thread of the process lacked room or memory for some.
+    #[must_use]
+    pub fn counts_all_of(&self, region: RegionIndex) -> bool {
+        self.lost_threads + self.refused_calls == 0 && !self.was_off(region)
+    }
+
     /// By rank, those without one last; then by host and process id.
     fn order(&self) -> (u32, &str, u32, &str) {
         (self.rank.unwrap_or(u32::MAX), &self.host, self.pid, &self.file)

@@ -167,7 +167,7 @@ impl Table<'_> {
             let Some(place) = places[node] else { continue };
             let is_within = OnceCell::new();
             let region = location.nodes[node].region;
-            let is_exact = !location.nodes[node].overflow && !process.was_off(region);
+            let is_exact = !location.nodes[node].overflow && process.counts_all_of(region);
             let sum = self.row(place, Some(region));
             for (value, column) in sum.values.iter_mut().zip(&columns) {
                 value.is_exact &= is_exact;

@@ -56,7 +56,7 @@ export class Detail {
     fact("Inclusive", alone(regions.inclusive[region] / divisor, regions.inclusive_below[region] / divisor, regions.inclusive_above[region] / divisor));
     if (model.header.mode !== "off") fact("Incl. measured", alone(regions.measured_inclusive[region] / divisor));
     fact("Share", `${share(whole ? regions.value[region] / divisor / whole : 0)} of all time${model.isOfRanks ? " there" : ""}`);
-    fact("Calls", `${exactCount(regions.calls[region])}${regions.inexact[region] ? " at least: it was off for some time" : ""}`);
+    fact("Calls", `${exactCount(regions.calls[region])}${regions.inexact[region] ? " at least: not all were counted" : ""}`);
     if (regions.wait[region] || regions.measured_wait[region]) fact("Waiting", `${alone(regions.wait[region] / divisor)}, measured ${alone(regions.measured_wait[region] / divisor)}`);
     if (model.header.ranks > 1) {
       const spread = model.spread();

@@ -45,7 +45,7 @@ pub fn report(run: &Run, results: &Results<'_>) -> String {
         let metrics = metrics::of_nodes(profile, location);
         nodes.extend(made.zip(metrics).map(|((node, shown), metrics)| NodeDocument {
             metrics,
-            calls_exact: !node.overflow && !process.was_off(node.region),
+            calls_exact: !node.overflow && process.counts_all_of(node.region),
             ..NodeDocument::of(index, first, node, shown, clock, !results.is_foreign)
         }));
     }

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use support::{alone_and_lossy, golden, many, master_and_worker, run};
 use tare_compensate::Mode;
 use tare_compensate::validation::{Measured, Pair, Unmeasured, Validation};
-use tare_profile::{Location, LocationLosses, Node, Processors, Profile, Region, RegionIndex, RegionKind, Standing, State, Switch, Why};
-use tare_report::{Exit, Page, Results, Run, Selection, text};
+use tare_profile::{Location, LocationLosses, Node, Process, Processors, Profile, Region, RegionIndex, RegionKind, Standing, State, Switch, Why};
+use tare_report::{Exit, Page, Results, Run, Selection, json, text};
 use unicode_width::UnicodeWidthStr;
 
 fn page(width: usize) -> Page {
@@ -369,6 +369,21 @@ fn calls_of_what_was_off_are_at_least_so_many() {
     let inside = profile.locations[0].nodes[2].region;
     profile.processes[0].switches.push(Switch { region: inside, off: true, why: None, at_s: 0.1, calls: 5000, period_s: None });
     assert!(shown(&profile).contains("% ≥ 5000"), "{}", shown(&profile));
+}
+
+#[test]
+fn calls_are_at_least_so_many_where_those_of_threads_are_missing() {
+    let lacks: [fn(&mut Process); 2] = [|process| process.lost_threads = 1, |process| process.refused_calls = 7];
+    for lack in lacks {
+        let mut profile = alone_and_lossy();
+        lack(&mut profile.processes[0]);
+        let results = Results::new(&profile, Mode::Parallel);
+        let shown = words(&run(), &results);
+        let counted = results.shown.locations[0].nodes.len() - 1;
+        assert!(shown.matches("≥").count() >= counted && shown.contains("in ≥"), "{shown}");
+        let document: serde_json::Value = serde_json::from_str(&json::report(&run(), &results)).expect("the report is JSON");
+        assert!(document["nodes"].as_array().expect("nodes").iter().all(|node| node["calls_exact"] == false));
+    }
 }
 
 #[test]

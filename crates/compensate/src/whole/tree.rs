@@ -135,7 +135,7 @@ impl Joining {
                 self.paths.push(CallPath::new(node.region, parent.map(|parent| parent as usize)));
                 (self.paths.len() - 1) as u32
             });
-            self.paths[path as usize].add(figures, node.calls(), !node.overflow && !process.was_off(node.region));
+            self.paths[path as usize].add(figures, node.calls(), !node.overflow && process.counts_all_of(node.region));
             paths.push(path);
         }
         paths

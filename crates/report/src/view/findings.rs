@@ -144,7 +144,7 @@ impl Words<'_> {
             }
             FindingKind::Lock { threads, processes, waits, each_s } => self.lock(self.name(finding.region), *threads, *processes, (*waits, *each_s)),
             FindingKind::HotSpot { part, calls, per_call_s, asleep_s } => self.hot_spot(finding.region, (*part, *asleep_s), *calls, *per_call_s),
-            FindingKind::Messages { calls, messages, bytes } => self.messages(self.name(finding.region), *calls, *messages, *bytes),
+            FindingKind::Messages { calls, messages, bytes } => self.messages(finding.region, *calls, *messages, *bytes),
         };
         let what = match finding.queued_s {
             Some(seconds) if seconds >= finding.seconds.value => format!("{what}; having had no processor may make up for all of it"),

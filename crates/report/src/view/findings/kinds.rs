@@ -151,7 +151,7 @@ impl Words<'_> {
         per_call_s: f64,
     ) -> (&'static str, String, Option<String>) {
         let each = if calls == 1 { String::new() } else { format!(" of {} each", time_with_unit(per_call_s, self.glyphs)) };
-        let calls = format!("{} {}", count(calls, self.glyphs), if calls == 1 { "call" } else { "calls" });
+        let calls = format!("{} {}", self.calls(region, calls), if calls == 1 { "call" } else { "calls" });
         let whose = if self.profile.locations.len() == 1 { "" } else { " of all threads" };
         let asleep =
             if asleep_s > 0.0 { format!(", of which it may have slept for {}", time_with_unit(asleep_s, self.glyphs)) } else { String::new() };
@@ -180,9 +180,15 @@ impl Words<'_> {
         ))
     }
 
-    pub(super) fn messages(&self, operation: &str, calls: u64, messages: u64, bytes: u64) -> (&'static str, String, Option<String>) {
+    /// How many calls of a region there were: at least so many, where not all were counted.
+    fn calls(&self, region: RegionIndex, calls: u64) -> String {
+        let are_all = self.profile.processes.iter().all(|process| process.counts_all_of(region));
+        format!("{}{}", if are_all { "" } else { self.glyphs.at_least }, count(calls, self.glyphs))
+    }
+
+    pub(super) fn messages(&self, region: RegionIndex, calls: u64, messages: u64, bytes: u64) -> (&'static str, String, Option<String>) {
         let each = bytes as f64 / messages.max(1) as f64;
-        let (number, is_one) = (count(calls, self.glyphs), calls == 1);
+        let (operation, number, is_one) = (self.name(region), self.calls(region, calls), calls == 1);
         let calls_that = |does: &str| if is_one { format!("{number} call {does}s") } else { format!("{number} calls {does}") };
         let besides = if knows_waiting(self.run, self.profile) { "time besides waiting" } else { "time; what of it is waiting is not known" };
         if is_asked(operation) {
