@@ -6,7 +6,7 @@
 
 use crate::behind;
 use crate::hook;
-use crate::linking::{in_loaded, next};
+use crate::linking::next;
 use crate::local::Local;
 use crate::passing;
 use crate::process::now;
@@ -58,19 +58,10 @@ pub(crate) unsafe extern "C" fn __cxa_begin_catch(_exception: *mut c_void) -> *m
     )
 }
 
-/// Libraries of C++: whose caller does not name the one that it uses, was loaded for another image that does.
-const LIBRARIES: [&CStr; 2] = [c"libstdc++.so.6", c"libc++abi.so.1"];
-
 /// The real function, of a call that comes back to an address. Some library has thrown what is caught, so there is one.
 unsafe extern "C" fn catches(sp: u64, caller: usize) -> *mut c_void {
-    const NAME: &CStr = c"__cxa_begin_catch";
     land(sp);
-    let found = behind::find(NAME, caller);
-    if !found.is_null() {
-        return found;
-    }
-    // SAFETY: the library stays as long as there is an exception of it.
-    LIBRARIES.iter().map(|library| unsafe { in_loaded(library, NAME) }).find(|found| !found.is_null()).unwrap_or(core::ptr::null_mut())
+    behind::find(c"__cxa_begin_catch", caller, &[c"libstdc++.so.6", c"libc++abi.so.1"])
 }
 
 /// Where in a `jmp_buf` of the GNU C library its stack pointer stands (`sysdeps/x86_64/jmpbuf-offsets.h`).

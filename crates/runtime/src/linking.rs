@@ -26,8 +26,7 @@ pub(crate) fn next(cached: &AtomicPtr<c_void>, name: &CStr) -> *mut c_void {
     if !known.is_null() {
         return known;
     }
-    // SAFETY: a lookup by name.
-    let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+    let found = behind::next(name);
     cached.store(found, Ordering::Relaxed);
     found
 }
@@ -163,7 +162,6 @@ pub(crate) unsafe extern "C" fn dlclose(handle: *mut c_void) -> c_int {
     if real.is_null() {
         return -1;
     }
-    behind::forget();
     // SAFETY: the next `dlclose` is libc's, of this type.
     let real = unsafe { core::mem::transmute::<*mut c_void, Close>(real) };
     // SAFETY: as the caller vouches.

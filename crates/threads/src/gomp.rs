@@ -154,7 +154,7 @@ struct Real(*mut c_void);
 impl Real {
     /// Of a call that comes back to an address.
     fn find(function: &Function, caller: usize) -> Option<Self> {
-        let found = behind::find(function.name, caller);
+        let found = behind::find(function.name, caller, &[]);
         (!found.is_null()).then_some(Self(found))
     }
 

@@ -46,7 +46,7 @@ type SetCallback = unsafe extern "C" fn(c_int, *const c_void) -> c_int;
 #[unsafe(no_mangle)]
 extern "C" fn ompt_start_tool(version: c_uint, runtime: *const c_char) -> *mut c_void {
     type Start = extern "C" fn(c_uint, *const c_char) -> *mut c_void;
-    let next = crate::real::next(c"ompt_start_tool");
+    let next = tare_runtime::behind::next(c"ompt_start_tool");
     // SAFETY: the type of functions of this name, or null.
     let other = unsafe { core::mem::transmute::<*mut c_void, Option<Start>>(next) }.map_or(core::ptr::null_mut(), |start| start(version, runtime));
     if other.is_null() && is_measuring() { TOOL.0.get().cast() } else { other }

@@ -3,6 +3,7 @@
 use core::ffi::{CStr, c_void};
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+use tare_runtime::behind;
 
 /// A function of libc's, of type `F`, looked up once.
 pub(crate) struct Real<F> {
@@ -46,15 +47,9 @@ impl<F: Copy> Real<F> {
         };
         let mut found = self.version.map_or(core::ptr::null_mut(), of_version);
         if found.is_null() {
-            found = next(self.name);
+            found = behind::next(self.name);
         }
         self.found.store(found, Relaxed);
         found
     }
-}
-
-/// The next function of a name in the order of loading; null where there is none.
-pub(crate) fn next(name: &CStr) -> *mut c_void {
-    // SAFETY: a lookup by name.
-    unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }
 }
