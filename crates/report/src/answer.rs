@@ -84,7 +84,7 @@ fn columns(profile: &Profile, answer: &Answer, rows: &[&Row], measure: usize, gl
         let cell = |value: &Option<&Value>| {
             let Some(value) = value else { return glyphs.unknown.to_string() };
             let number = text(value.sum.value.max(0.0).round() as u64);
-            if value.is_exact { number } else { format!("{}{number}", glyphs.at_least) }
+            glyphs.bounded(number, value.is_exact)
         };
         vec![Column::new(name, Align::Right, rank, values.iter().map(cell).collect())]
     };

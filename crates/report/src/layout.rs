@@ -108,6 +108,11 @@ impl Glyphs {
         self.unknown
     }
 
+    /// A number; where it may be more, at least so much.
+    pub(crate) fn bounded(&self, number: String, is_exact: bool) -> String {
+        if is_exact { number } else { format!("{}{number}", self.at_least) }
+    }
+
     /// A bar that takes this part of the room.
     fn bar_of(&self, part: f64, room: usize) -> String {
         let steps = self.bar.len();

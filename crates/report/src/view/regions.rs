@@ -34,7 +34,7 @@ pub(crate) struct RegionRow {
 impl RegionRow {
     /// Its calls: at least so many, where not all were counted.
     pub(crate) fn calls_in_words(&self, glyphs: &Glyphs) -> String {
-        format!("{}{}", if self.calls_exact { "" } else { glyphs.at_least }, count(self.calls, glyphs))
+        glyphs.bounded(count(self.calls, glyphs), self.calls_exact)
     }
 }
 

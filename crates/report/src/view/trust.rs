@@ -1,5 +1,7 @@
 //! Whether the figures can be believed.
 
+use std::collections::HashMap;
+
 use tare_compensate::whole::{Shortage, crowded, shortages};
 use tare_compensate::{CompensatedLocation, Mark, Mode};
 use tare_profile::{Location, MOST_CLOCK_DOUBT_NS, Process, Profile, RegionKind};
@@ -95,12 +97,14 @@ pub(crate) struct Replacement {
 impl Replacement {
     /// All of a run, but for those of which a later graph of the same process shows that it is measured all the same.
     pub(crate) fn all(profile: &Profile) -> Vec<Self> {
-        let goes_on = |one: &Process| {
-            let is_next = |other: &Process| other.pid == one.pid && other.host == one.host && other.start_ns > one.start_ns;
-            profile.processes.iter().any(is_next)
-        };
+        let mut latest: HashMap<(&str, u32), u64> = HashMap::new();
+        for process in &profile.processes {
+            let start = latest.entry((&process.host, process.pid)).or_default();
+            *start = process.start_ns.max(*start);
+        }
+        let is_last = |process: &Process| latest[&(process.host.as_str(), process.pid)] <= process.start_ns;
         let replaced = |process: &Process| {
-            let by = process.successor.clone().filter(|_| !goes_on(process))?;
+            let by = process.successor.as_ref().filter(|_| is_last(process))?.clone();
             Some(Self { process: process.pid, rank: process.rank, by, after_s: process.lifetime_s })
         };
         profile.processes.iter().filter_map(replaced).collect()
