@@ -392,10 +392,7 @@ pub(super) fn numbered(what: &str, numbers: &[u32], glyphs: &Glyphs) -> String {
 
 #[cfg(test)]
 mod tests {
-    use tare_compensate::whole::Shortage;
     use tare_profile::Region;
-
-    use crate::InstrumentedImage;
 
     use super::*;
 
@@ -407,7 +404,7 @@ mod tests {
     }
 
     /// A finding on a profile of four ranks, in words.
-    fn in_words(kind: FindingKind, certainty: Certainty, run: &Run) -> FindingText {
+    pub(super) fn in_words(kind: FindingKind, certainty: Certainty, run: &Run) -> FindingText {
         let mut profile = Profile::default();
         profile.regions.push(Region::named(RegionKind::Mpi, "MPI_Send", "MPI"));
         let of_rank = |rank| tare_profile::Process { rank: Some(rank), ..tare_profile::Process::default() };
@@ -441,79 +438,12 @@ mod tests {
     }
 
     #[test]
-    fn who_sleeps_is_told_to_measure_files_and_then_what_they_took() {
-        let asleep = |ranks: &[u32], within_s: Option<f64>, in_files_s| {
-            let kind = FindingKind::Asleep { ranks: ranks.to_vec(), longest_s: 1.5, outside_s: 4.0, within_s, in_files_s };
-            let found = in_words(kind, Certainty::Sure, &Run::default());
-            assert_eq!((found.id, found.at.as_str()), ("F-asleep", if within_s.is_some() { "Sleep in MPI_Send" } else { "Sleep" }));
-            (found.what.replace(Glyphs::UNICODE.thin_space, " "), found.attempt.is_some())
-        };
-        let (what, has_attempt) = asleep(&[2], None, None);
-        assert_eq!((what.as_str(), has_attempt), ("rank 2 waits for files, timers or other processes, for 1.50 s of 4.00 s outside MPI", true));
-        let (what, has_attempt) = asleep(&[1, 2], None, Some(0.7));
-        let expected =
-            "ranks 1–2 wait for files, timers or other processes, for up to 1.50 s of 4.00 s outside MPI; reading and writing files took 700 ms";
-        assert_eq!((what.as_str(), has_attempt), (expected, false));
-        let (what, _) = asleep(&[2], Some(1.2), None);
-        assert!(what.ends_with("for 1.50 s of 4.00 s outside MPI, 1.20 s of it there at least"), "{what}");
-    }
-
-    /// Of a function the time of what it calls and was left out cannot be told from its own.
-    #[test]
-    fn what_was_left_out_may_be_where_the_time_is() {
-        let profile = Profile { regions: vec![Region::named(RegionKind::Function, "main", "/bin/app")], ..Profile::default() };
-        let image = |selected| InstrumentedImage { path: "/bin/app".into(), found: 3, selected, ..InstrumentedImage::default() };
-        let attempt = |selected| {
-            let run = Run { images: vec![image(selected)], ..Run::default() };
-            let words = Words { profile: &profile, run: &run, page: None, glyphs: &Glyphs::ASCII };
-            words.hot_spot(RegionIndex(0), (0.8, 0.0), 1, 2.0).2.expect("something to try")
-        };
-        assert_eq!(attempt(1), "`tare profile --preset all`, as it may be what it calls: 2 of 3 functions were left out");
-        assert!(attempt(3).contains("--levels functions,loops"));
-    }
-
-    #[test]
-    fn what_was_queued_for_in_mpi_is_named_and_no_amount_where_it_is_not_known() {
-        let longest = Shortage {
-            process: 0,
-            thread: 0,
-            queued_s: 0.2,
-            in_all_s: 5.2,
-            in_mpi_s: 5.0,
-            stalled_s: 4.0,
-            waited_s: 0.0,
-            outside_s: 0.37,
-            unsure_s: 0.05,
-        };
-        let none = || FindingKind::NoProcessor { ranks: vec![1], longest, sharing: None, explains: 0.0 };
-        let found = in_words(none(), Certainty::Open, &Run::default());
-        let what = found.what.replace(Glyphs::UNICODE.thin_space, " ");
-        assert_eq!(what, "rank 1 could run outside MPI and had none for 200 ms of 370 ms, and in MPI for 5.00 s");
-        assert_eq!(found.amount, Amount::Untold(UNTOLD));
-        assert_eq!(in_words(none(), Certainty::Likely, &Run::default()).amount, Amount::Told);
-    }
-
-    #[test]
     fn what_may_come_of_processors_alone_is_possible_and_asks_for_a_run_in_which_it_cannot() {
         let run = Run { directory: "runs/1".into(), ..Run::default() };
         let late = FindingKind::LateSender { waiting: vec![0], awaited: vec![1], cause: None };
         let found = in_words(late, Certainty::Possible, &run);
         assert_eq!((found.id, found.certainty.as_str(), found.amount), ("F-wait-late-sender", "Possible", Amount::Told));
         assert_eq!(found.attempt.as_deref(), Some("a run in which each rank has a processor to itself"));
-    }
-
-    #[test]
-    fn of_threads_that_took_the_places_of_others_it_is_known_how_many_share_processors_at_most() {
-        let what = |on_calls: u64, most_threads: Option<usize>| {
-            let root = tare_profile::Node { on_calls, ..tare_profile::Node::default() };
-            let thread = tare_profile::Location { thread: 1, nodes: vec![root], ..tare_profile::Location::default() };
-            let process = tare_profile::Process { most_threads, ..tare_profile::Process::default() };
-            let profile = Profile { processes: vec![process], locations: vec![thread], ..Profile::default() };
-            let words = Words { profile: &profile, run: &Run::default(), page: None, glyphs: &Glyphs::ASCII };
-            words.sharing(Some((3, 2))).0
-        };
-        assert_eq!([what(1, None), what(20, Some(3))], ["; 3 threads share 2 processors"; 2]);
-        assert_eq!(what(20, None), "; at most 3 threads share 2 processors", "nobody has counted how many there were at once");
     }
 
     #[test]
@@ -531,51 +461,6 @@ mod tests {
     }
 
     /// An operation of threads.
-    fn threads(name: &str) -> Region {
-        Region::named(RegionKind::Threads, name, "threads")
-    }
-
-    #[test]
-    fn at_the_end_of_a_team_those_wait_that_are_done() {
-        let (profile, run) = (Profile::default(), Run::default());
-        let words = Words { profile: &profile, run: &run, page: None, glyphs: &Glyphs::UNICODE };
-        let what = |operation: &str, processes: usize, awaited: &[u32]| words.threads(&threads(operation), 4, processes, awaited, None).1;
-        assert_eq!(what("omp parallel", 1, &[]), "the threads that are done wait until the last of 4 is");
-        assert_eq!(what("omp parallel", 2, &[]), "in 2 processes the threads that are done wait until the last one of their team is");
-        assert_eq!(what("omp barrier", 1, &[]), "4 threads wait in turn until the last one arrives");
-        assert_eq!(words.threads(&threads("pthread_barrier_wait"), 1, 1, &[], None).1, "a thread waits until the last of the others arrives");
-        assert_eq!(what("omp barrier", 1, &[3]), "threads wait until thread 3 arrives");
-        assert_eq!(what("omp barrier", 2, &[2, 3]), "in 2 processes threads wait until threads 2–3 arrive");
-        assert_eq!(what("omp parallel", 1, &[3]), "the thread that began it waits until thread 3 is done");
-        assert_eq!(what("omp parallel", 1, &[0]), "the others wait, there and for the next team, until thread 0 is done");
-    }
-
-    #[test]
-    fn what_one_thread_does_alone_is_not_divided_by_a_schedule() {
-        let profile = Profile { regions: vec![Region::named(RegionKind::Function, "master_only", "a")], ..Profile::default() };
-        let run = Run::default();
-        let words = Words { profile: &profile, run: &run, page: None, glyphs: &Glyphs::ASCII };
-        let attempt = |ahead, late: u32| {
-            let cause = Cause { late: vec![late], region: RegionIndex(0), within: None, caller: None, ahead, explains: 1.0 };
-            words.threads(&threads("omp barrier"), 2, 1, &[late], Some(&cause)).2.expect("something to try")
-        };
-        assert_eq!(attempt(f64::INFINITY, 0), "less that thread 0 does alone, or that divided over the threads");
-        assert!(attempt(1.0, 0).contains("schedule") && attempt(1.0, 0).ends_with("less that thread 0 does alone"));
-        assert!(attempt(f64::INFINITY, 1).ends_with("or more evenly"));
-    }
-
-    #[test]
-    fn who_waits_for_a_lock_is_told_how_often_and_for_how_long() {
-        let (profile, run) = (Profile::default(), Run::default());
-        let words = Words { profile: &profile, run: &run, page: None, glyphs: &Glyphs::ASCII };
-        let (_, what, attempt) = words.lock("contended omp critical", 4, 1, (1200, 0.0005));
-        assert_eq!(what.replace('\u{a0}', " "), "4 threads wait until another thread lets go of the lock, 1200 times for 500 us each");
-        assert!(attempt.expect("something to try").contains("`omp atomic`"));
-        let (_, what, attempt) = words.lock("contended pthread_mutex_lock", 1, 1, (1, 0.5));
-        assert_eq!(what.replace('\u{a0}', " "), "a thread waits until another thread lets go of the lock, once, for 500 ms");
-        assert!(attempt.expect("something to try").contains("several locks"));
-    }
-
     #[test]
     fn a_parallel_region_is_named_by_what_its_threads_run() {
         let function = |name: &str, line| Region { line, file: "/src/uneven.c".into(), ..Region::named(RegionKind::Function, name, "a") };
