@@ -5,15 +5,7 @@ mod common;
 use std::fs;
 use std::process::Command;
 
-use common::{Place, Report, text};
-
-const PROGRAMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs");
-
-fn build(place: &Place, line: &str) {
-    let mut words = line.split_whitespace();
-    let status = place.command(words.next().expect("a compiler")).args(words).status().expect("the compiler is installed by `make test`");
-    assert!(status.success(), "{line}");
-}
+use common::{PROGRAMS, Place, Report, build, text};
 
 /// Runs a command measured; says for each function that goes on how many seconds it says that took, and how many it has without what it called first.
 fn landed(place: &Place, mut command: Command) -> Vec<(String, f64, f64)> {

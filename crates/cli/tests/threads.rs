@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{BOTH, Place, Report, text};
+use common::{BOTH, PROGRAMS, Place, Report, build, text};
 use serde_json::Value;
 use std::process::Command;
 use std::sync::Mutex;
@@ -161,10 +161,8 @@ fn who_waits_for_a_lock_of_openmp_gains_what_its_holder_gained() {
 #[test]
 fn a_copy_of_a_library_that_is_loaded_for_itself_runs_its_teams() {
     let place = Place::new();
-    let programs = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs");
-    let build = |words: &[&str]| assert!(place.command("gcc").args(["-O2", "-g", "-o"]).args(words).status().expect("gcc").success());
-    build(&["original.so", "-fopenmp", "-fPIC", "-shared", &format!("{programs}/team_in_library.c")]);
-    build(&["host", &format!("{programs}/team_host.c")]);
+    build(&place, &format!("gcc -O2 -g -fopenmp -fPIC -shared -o original.so {PROGRAMS}/team_in_library.c"));
+    build(&place, &format!("gcc -O2 -g -o host {PROGRAMS}/team_host.c"));
     let made = place.tare().args(["instrument", "original.so", "-o", "libteam.so"]).output().expect("tare can be started");
     assert!(made.status.success(), "{}", text(&made.stderr));
     // The original cannot stand in for the copy.

@@ -7,16 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{BOTH, Place, text};
+use common::{BOTH, PROGRAMS, Place, build, text};
 
 const API: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../api");
-const PROGRAMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs");
-
-fn build(place: &Place, line: &str) {
-    let mut words = line.split_whitespace();
-    let status = place.command(words.next().expect("a compiler")).args(words).status().expect("the compiler is installed by `make test`");
-    assert!(status.success(), "{line}");
-}
 
 /// Runs a command line plain and measured; both end well and print the same. Returns the calls of each path: names with ` > `.
 fn paths(place: &Place, line: &str) -> Vec<BTreeMap<String, u64>> {

@@ -47,6 +47,16 @@ impl Mpi {
     }
 }
 
+/// Where the programs of these tests are.
+pub(crate) const PROGRAMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs");
+
+/// Runs a compiler in the place.
+pub(crate) fn build(place: &Place, line: &str) {
+    let mut words = line.split_whitespace();
+    let status = place.command(words.next().expect("a compiler")).args(words).status().expect("the compiler is installed by `make test`");
+    assert!(status.success(), "{line}");
+}
+
 /// Compiles a C program without MPI.
 pub(crate) fn compile_c(source: &str, place: &Path, options: &[&str]) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(source);
