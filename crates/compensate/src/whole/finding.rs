@@ -19,7 +19,7 @@ use crate::whole::asleep;
 use crate::whole::cause::{Cause, Search, Wait};
 use crate::whole::last;
 use crate::whole::peers::Peers;
-use crate::whole::queue::Queue;
+use crate::whole::queue::{ByWork, Queue};
 use crate::whole::regions::{RegionTotal, region_totals};
 use crate::whole::shortage::Shortage;
 use crate::whole::teams;
@@ -289,7 +289,7 @@ fn waiting(search: &Search<'_>, place: &WaitPlace, places: &[WaitPlace], time: f
     let wait = Wait::called_by(search.tree, place.caller, place.operation, place.wait_s);
     let cause = is_told.then(|| search.cause(&wait, &awaited)).flatten();
     let explained = cause.as_ref().map_or(0.0, |cause| cause.explains * place.wait_s);
-    let by_work = queue.lateness_by_work(&place.waiters, &awaited).min(explained) / count;
+    let by_work = queue.lateness_by_work(&place.waiters, &awaited).mean(explained, ranks.count);
     let lateness = Lateness { by_work, queued: queue.lateness(&awaited), unsure: queue.unsure_s(&awaited) * waiting.len() as f64 / count };
     let judged = Judged::of((seconds, below), alone, &lateness, time);
     let kind = match is_for_partners {
@@ -297,15 +297,15 @@ fn waiting(search: &Search<'_>, place: &WaitPlace, places: &[WaitPlace], time: f
         true => FindingKind::LateSender { waiting, awaited, cause },
         false => FindingKind::LateArrival { waiting, awaited, cause },
     };
-    let Judged { won, certainty, explained_s, queued_s } = judged;
-    let seconds = figure(won, below, above);
+    let Judged { won, unsure_s, certainty, explained_s, queued_s } = judged;
+    let seconds = figure(won, below + unsure_s, above);
     Some(Waiting { finding: Finding { kind, region: place.operation, caller: place.caller, seconds, certainty, queued_s }, explained_s })
 }
 
 /// Why those that are waited for are late: seconds, of those that wait in the mean.
 pub(super) struct Lateness {
     /// By what they do more than others.
-    pub(super) by_work: f64,
+    pub(super) by_work: ByWork,
     /// For want of a processor.
     pub(super) queued: f64,
     /// How far that is unknown.
@@ -315,6 +315,8 @@ pub(super) struct Lateness {
 /// What of waiting could be won, and how sure that is, where those that are late may have had no processor.
 pub(super) struct Judged {
     pub(super) won: f64,
+    /// How much less that is if they have processors another time.
+    pub(super) unsure_s: f64,
     pub(super) certainty: Certainty,
     /// What may come of processors, and so is no part of what could be won.
     pub(super) explained_s: f64,
@@ -325,14 +327,18 @@ pub(super) struct Judged {
 impl Judged {
     /// Of waiting, with by how much less it may be, and how sure it were if all had had processors.
     pub(super) fn of((seconds, below): (f64, f64), alone: Certainty, lateness: &Lateness, time: f64) -> Self {
-        let &Lateness { by_work, queued, unsure } = lateness;
-        let queued = queued.min((seconds - by_work).max(0.0));
+        let &Lateness { by_work: ByWork { as_it_was_s, alone_s }, queued, unsure } = lateness;
+        let queued = queued.min((seconds - alone_s).max(0.0));
         if let Some(certainty) = Certainty::of(seconds, below + queued) {
-            return Self { won: seconds, certainty, explained_s: 0.0, queued_s: (certainty != alone).then_some(queued) };
+            let queued_s = (certainty != alone).then_some(queued);
+            return Self { won: seconds, unsure_s: 0.0, certainty, explained_s: 0.0, queued_s };
         }
-        match Certainty::of(by_work, below + unsure).filter(|_| by_work >= LEAST_BY_WORK * time) {
-            Some(_) => Self { won: by_work, certainty: Certainty::Likely, explained_s: queued, queued_s: None },
-            None => Self { won: seconds, certainty: Certainty::Possible, explained_s: queued, queued_s: Some(queued) },
+        match Certainty::of(alone_s, below + unsure).filter(|_| alone_s >= LEAST_BY_WORK * time) {
+            Some(_) => {
+                let explained_s = queued.min(seconds - as_it_was_s);
+                Self { won: as_it_was_s, unsure_s: as_it_was_s - alone_s, certainty: Certainty::Likely, explained_s, queued_s: None }
+            }
+            None => Self { won: seconds, unsure_s: 0.0, certainty: Certainty::Possible, explained_s: queued, queued_s: Some(queued) },
         }
     }
 }

@@ -25,6 +25,23 @@ pub(super) struct Queue {
     shortages: Vec<(u32, Shortage)>,
 }
 
+/// Waiting that comes of work: seconds, of all that wait.
+#[derive(Clone, Copy, Default)]
+pub(super) struct ByWork {
+    /// With processors shared as they were by both, those that wait and those for which they wait.
+    pub(super) as_it_was_s: f64,
+    /// Had all had a processor all the time.
+    pub(super) alone_s: f64,
+}
+
+impl ByWork {
+    /// In the mean over so many, no longer than so many seconds.
+    pub(super) fn mean(self, most_s: f64, count: usize) -> Self {
+        let mean = |seconds: f64| seconds.min(most_s) / count as f64;
+        Self { as_it_was_s: mean(self.as_it_was_s), alone_s: mean(self.alone_s) }
+    }
+}
+
 impl Queue {
     pub(super) fn of(profile: &Profile, compensated: &Compensated) -> Self {
         // A process alone is like a single rank.
@@ -63,13 +80,19 @@ impl Queue {
         late.map(|(_, shortage)| shortage.queued_s + shortage.stalled_s).fold(0.0, f64::max)
     }
 
-    /// Seconds for which those that wait somewhere would have done so also if all had had a processor all the time, of all of them: for as
-    /// long as those for which they wait had one for more than they themselves did.
-    pub(super) fn lateness_by_work(&self, waiters: &[(u32, f64)], awaited: &[u32]) -> f64 {
-        let worked = |rank: u32| self.shortages.binary_search_by_key(&rank, |(rank, _)| *rank).ok().map(|index| self.shortages[index].1.worked_s());
-        let longest = awaited.iter().filter_map(|rank| worked(*rank)).fold(0.0, f64::max);
-        let waits = |(rank, seconds): &(u32, f64)| worked(*rank).map_or(0.0, |own| (longest - own).clamp(0.0, *seconds));
-        waiters.iter().map(waits).sum()
+    /// For how long those that wait somewhere do so because those for which they wait have more to do: the work itself is what these had a
+    /// processor for beyond what the waiter had one for.
+    pub(super) fn lateness_by_work(&self, waiters: &[(u32, f64)], awaited: &[u32]) -> ByWork {
+        let of = |rank: u32| self.shortages.binary_search_by_key(&rank, |(rank, _)| *rank).ok().map(|index| &self.shortages[index].1);
+        let by_work = |one: &&Shortage, other: &&Shortage| one.worked_s().total_cmp(&other.worked_s());
+        let Some(longest) = awaited.iter().filter_map(|rank| of(*rank)).max_by(by_work) else { return ByWork::default() };
+        let sum = |stretch: &dyn Fn(&Shortage) -> f64| {
+            let waits = |&(rank, seconds): &(u32, f64)| {
+                of(rank).map_or(0.0, |own| (stretch(own) * (longest.worked_s() - own.worked_s())).clamp(0.0, seconds))
+            };
+            waiters.iter().map(waits).sum::<f64>()
+        };
+        ByWork { as_it_was_s: sum(&|own| own.stretch().min(longest.stretch())), alone_s: sum(&|_| 1.0) }
     }
 
     /// How far it is unknown what these ranks queued for outside of MPI, of that of which it is known least.

@@ -121,6 +121,12 @@ impl Shortage {
     pub fn worked_s(&self) -> f64 {
         self.outside_s - self.queued_s
     }
+
+    /// How many times as long its work took as it would have with a processor all the time.
+    #[must_use]
+    pub fn stretch(&self) -> f64 {
+        if self.worked_s() > 0.0 { self.outside_s / self.worked_s() } else { 1.0 }
+    }
 }
 
 /// How long each process had no processor, as far as that is known; in their order.

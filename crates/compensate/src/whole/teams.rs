@@ -153,12 +153,12 @@ impl Teams<'_> {
         let (late, cause) = if is_lock(operation) { (late, None) } else { self.cause(key, place, late, &peers) };
         let explained = cause.as_ref().map_or(0.0, |cause| cause.explains * place.wait_s);
         let lateness = Lateness {
-            by_work: queue.lateness_by_work(&waiters, &late).min(explained) / all as f64,
+            by_work: queue.lateness_by_work(&waiters, &late).mean(explained, all),
             queued: queue.lateness(&late) * waiters.iter().filter(|(thread, _)| !late.contains(thread)).count() as f64 / peers.count as f64,
             unsure: 0.0,
         };
-        let Judged { won, certainty, queued_s, .. } = Judged::of((seconds, below), alone, &lateness, self.time);
-        let (processes, seconds) = (place.processes.len(), figure(won, below, place.above_s / all as f64));
+        let Judged { won, unsure_s, certainty, queued_s, .. } = Judged::of((seconds, below), alone, &lateness, self.time);
+        let (processes, seconds) = (place.processes.len(), figure(won, below + unsure_s, place.above_s / all as f64));
         let kind = match is_lock(operation) {
             true => FindingKind::Lock { threads: all, processes, waits: place.waits, each_s: place.wait_s / place.waits.max(1) as f64 },
             false => FindingKind::Threads { threads: all, processes, awaited: late, cause },
