@@ -24,7 +24,7 @@ mod waits;
 pub use crate::crowd::crowded;
 pub use cause::Cause;
 pub use classes::{Classes, Efficiency};
-pub use finding::{Certainty, Finding, FindingKind, LEAST_PART, findings, last_to_arrive};
+pub use finding::{Certainty, Finding, FindingKind, InFiles, LEAST_PART, findings, last_to_arrive};
 pub use regions::{Among, OnProcess, RegionTotal, Spread as RegionSpread, region_totals};
 pub use shortage::{Shortage, shortages};
 pub use teams::{ThreadPlace, thread_places};

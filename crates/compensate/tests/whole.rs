@@ -65,8 +65,8 @@ fn a_program_that_sleeps_or_has_no_processor_is_told_so_beside_where_its_time_is
     (profile.locations[0].asleep_s, profile.locations[0].queued_s) = (0.5, Some(0.3));
     let found = all_findings(&profile);
     let [asleep, hot_spot, none] = &found[..] else { panic!("{found:?}") };
-    let FindingKind::Asleep { ranks, longest_s, outside_s, within_s: Some(within_s), in_files_s } = &asleep.kind else { panic!("{found:?}") };
-    assert_eq!((ranks.as_slice(), *longest_s, *in_files_s, asleep.certainty), ([].as_slice(), 0.5, None, Certainty::Sure));
+    let FindingKind::Asleep { ranks, longest_s, outside_s, within_s: Some(within_s), in_files } = &asleep.kind else { panic!("{found:?}") };
+    assert_eq!((ranks.as_slice(), *longest_s, *in_files, asleep.certainty), ([].as_slice(), 0.5, None, Certainty::Sure));
     assert_eq!((asleep.region, *within_s), (RegionIndex(1), 0.5), "the rest of its time is no longer than nothing");
     assert!((outside_s - 2.0).abs() < 1e-6 && (asleep.seconds.value - 0.5).abs() < 1e-9, "{asleep:?}");
     assert!(matches!(hot_spot.kind, FindingKind::HotSpot { asleep_s: 0.5, .. }) && hot_spot.certainty == Certainty::Likely, "{found:?}");
@@ -74,6 +74,34 @@ fn a_program_that_sleeps_or_has_no_processor_is_told_so_beside_where_its_time_is
     assert!((longest.queued_s - 0.3).abs() < 1e-9 && (none.seconds.value - 0.3).abs() < 1e-9, "{none:?}");
     (profile.locations[0].asleep_s, profile.locations[0].queued_s) = (0.09, Some(0.0));
     assert!(matches!(&all_findings(&profile)[..], [finding] if matches!(finding.kind, FindingKind::HotSpot { .. })));
+}
+
+#[test]
+fn who_sleeps_is_told_which_region_reads_and_writes_files_where_that_was_measured() {
+    let in_files_with = |ticks: [i64; 2]| {
+        let mut profile = threads_with(&[(2.0, 0.0)], "omp barrier");
+        let location = &mut profile.locations[0];
+        location.asleep_s = 0.5;
+        location.metrics = vec![tare_profile::Metric {
+            name: "io-time".into(),
+            in_ticks: true,
+            pair_cost: 0.0,
+            missing: false,
+            unseen: false,
+            highest: false,
+            counted: None,
+        }];
+        for (node, ticks) in location.nodes.iter_mut().zip(ticks) {
+            node.values = vec![ticks];
+        }
+        let regions: Vec<_> = location.nodes.iter().map(|node| node.region).collect();
+        let per_second = 1.0 / profile.process_of(&profile.locations[0]).clock.seconds(1.0);
+        let found = all_findings(&profile);
+        let FindingKind::Asleep { in_files: Some(in_files), .. } = found[0].kind else { panic!("{found:?}") };
+        (in_files.region.map(|region| regions.iter().position(|one| *one == region)), (in_files.seconds * per_second).round() as i64)
+    };
+    assert_eq!(in_files_with([30_000, 70_000]), (Some(Some(1)), 100_000));
+    assert_eq!(in_files_with([50_000, 50_000]), (None, 100_000), "neither has most of it");
 }
 
 #[test]

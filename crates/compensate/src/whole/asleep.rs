@@ -4,12 +4,13 @@
 //!
 //! What could be won is bounded by each rank: without its sleep it would have been done earlier by that, and by what it waited for others that slept.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use tare_profile::{Location, Profile, RegionIndex, RegionKind};
 
 use crate::Compensated;
-use crate::whole::finding::{Certainty, Finding, FindingKind, figure};
+use crate::whole::finding::{Certainty, Finding, FindingKind, InFiles, figure};
 use crate::whole::peers::Peers;
 use crate::whole::shortage::BETWEEN_ANSWERS_S;
 use crate::whole::waits::WaitPlace;
@@ -31,7 +32,7 @@ struct Sleep {
     /// For how long it waited for other ranks.
     waited_s: f64,
     /// What it spent in reading and writing files, where that was measured.
-    in_files_s: Option<f64>,
+    in_files: Option<InFiles>,
     location: usize,
 }
 
@@ -55,8 +56,8 @@ pub(super) fn finding(profile: &Profile, compensated: &Compensated, ranks: &Peer
     let certainty = Certainty::of(won, won - seconds.low).filter(|_| won >= LEAST_SLEEP * time)?;
     let mut named: Vec<u32> = sleeps.iter().filter(|one| one.asleep_s >= 0.5 * longest.asleep_s).filter_map(|one| one.rank).collect();
     named.sort_unstable();
-    let &Sleep { asleep_s, outside_s, in_files_s, within, .. } = longest;
-    let kind = FindingKind::Asleep { ranks: named, longest_s: asleep_s, outside_s, within_s: within.map(|(_, seconds)| seconds), in_files_s };
+    let &Sleep { asleep_s, outside_s, in_files, within, .. } = longest;
+    let kind = FindingKind::Asleep { ranks: named, longest_s: asleep_s, outside_s, within_s: within.map(|(_, seconds)| seconds), in_files };
     let root = profile.locations[longest.location].nodes.first()?.region;
     let region = within.map_or(root, |(region, _)| region);
     Some(Finding { kind, region, caller: None, seconds, certainty, queued_s: None })
@@ -87,15 +88,33 @@ impl Sleep {
                 _ => *spent.entry(node.region).or_default() += figures.measured_exclusive_s,
             }
         }
-        let in_files_s = location.metrics.iter().position(|metric| metric.name == "io-time").map(|at| {
-            let ticks: i64 = location.nodes.iter().filter_map(|node| node.values.get(at)).sum();
-            profile.process_of(location).clock.seconds(ticks as f64)
-        });
         let outside_s: f64 = spent.values().sum();
         let asleep_s = (location.asleep_s - busy_beside_s).clamp(0.0, outside_s.max(0.0));
         let most = spent.into_iter().max_by(|(one, first), (other, second)| first.total_cmp(second).then(other.cmp(one)));
         let within = most.map(|(region, seconds)| (region, asleep_s - (outside_s - seconds))).filter(|(_, least)| *least >= MOST_OF_IT * asleep_s);
-        Self { rank: profile.process_of(location).rank, asleep_s, outside_s, within, waited_s, in_files_s, location: index }
+        Self {
+            rank: profile.process_of(location).rank,
+            asleep_s,
+            outside_s,
+            within,
+            waited_s,
+            in_files: InFiles::of(profile, location),
+            location: index,
+        }
+    }
+}
+
+impl InFiles {
+    fn of(profile: &Profile, location: &Location) -> Option<Self> {
+        let at = location.metrics.iter().position(|metric| metric.name == "io-time")?;
+        let mut ticks: HashMap<RegionIndex, i64> = HashMap::new();
+        for (node, ticks_there) in location.nodes.iter().filter_map(|node| Some((node, node.values.get(at)?))) {
+            *ticks.entry(node.region).or_default() += ticks_there;
+        }
+        let all: i64 = ticks.values().sum();
+        let most = ticks.into_iter().max_by_key(|&(region, ticks)| (ticks, Reverse(region)));
+        let region = most.filter(|(_, ticks)| *ticks as f64 > MOST_OF_IT * all as f64).map(|(region, _)| region);
+        Some(Self { seconds: profile.process_of(location).clock.seconds(all as f64), region })
     }
 }
 

@@ -127,8 +127,8 @@ pub enum FindingKind {
         outside_s: f64,
         /// For how many of them it slept in the region of the finding at the least, where that is most.
         within_s: Option<f64>,
-        /// Seconds that it spent in reading and writing files, where that was measured.
-        in_files_s: Option<f64>,
+        /// What it spent in reading and writing files, where that was measured.
+        in_files: Option<InFiles>,
     },
     /// Threads of processes wait for one another.
     Threads {
@@ -172,6 +172,15 @@ pub enum FindingKind {
         /// Bytes in them.
         bytes: u64,
     },
+}
+
+/// Time in calls that read and write files.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct InFiles {
+    /// Seconds.
+    pub seconds: f64,
+    /// The region that made these calls, where most of that is its.
+    pub region: Option<RegionIndex>,
 }
 
 /// How sure a finding is: its size over by how much less it may be.

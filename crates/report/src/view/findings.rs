@@ -136,8 +136,8 @@ impl Words<'_> {
                 let (sharing, attempt) = self.sharing(*sharing);
                 ("F-no-processor", format!("{what}{sharing}"), Some(attempt.to_string()))
             }
-            FindingKind::Asleep { ranks, longest_s, outside_s, within_s, in_files_s } => {
-                self.asleep(ranks, (*longest_s, *outside_s), *within_s, *in_files_s)
+            FindingKind::Asleep { ranks, longest_s, outside_s, within_s, in_files } => {
+                self.asleep(ranks, (*longest_s, *outside_s), *within_s, *in_files)
             }
             FindingKind::Threads { threads, processes, awaited, cause } => {
                 self.threads(&self.profile.regions[finding.region.0], *threads, *processes, awaited, cause.as_ref())

@@ -1,6 +1,6 @@
 //! What is said of each kind of finding: its mark, what it is, what to try.
 
-use tare_compensate::whole::{Cause, Shortage};
+use tare_compensate::whole::{Cause, InFiles, Shortage};
 use tare_profile::{Region, RegionIndex, RegionKind};
 
 use super::super::shortage::had_none;
@@ -68,16 +68,19 @@ impl Words<'_> {
         ranks: &[u32],
         (longest, outside): (f64, f64),
         within: Option<f64>,
-        in_files: Option<f64>,
+        in_files: Option<InFiles>,
     ) -> (&'static str, String, Option<String>) {
         let time = |seconds| time_with_unit(seconds, self.glyphs);
         let (who, outside_mpi) = self.of_ranks(ranks);
         let up_to = if ranks.len() > 1 { "up to " } else { "" };
-        let files = in_files.map(|seconds| format!("; reading and writing files took {}", time(seconds))).unwrap_or_default();
+        let files = in_files.map(|files| {
+            let mostly = files.region.map(|region| format!(", most of it in {}", self.placed(region))).unwrap_or_default();
+            format!("; reading and writing files took {}{mostly}", time(files.seconds))
+        });
         let waits = if ranks.len() > 1 { "wait" } else { "waits" };
         let there = within.map(|least| format!(", {} of it there at least", time(least))).unwrap_or_default();
         let of = format!("{up_to}{} of {}{outside_mpi}", time(longest), time(outside));
-        let what = format!("{who} {waits} for files, timers or other processes, for {of}{there}{files}");
+        let what = format!("{who} {waits} for files, timers or other processes, for {of}{there}{}", files.unwrap_or_default());
         let attempt = "`tare profile --metrics io-time,io-calls` tells whether it is files, and which";
         ("F-asleep", what, in_files.is_none().then(|| attempt.to_string()))
     }
@@ -231,17 +234,17 @@ mod tests {
 
     #[test]
     fn who_sleeps_is_told_to_measure_files_and_then_what_they_took() {
-        let asleep = |ranks: &[u32], within_s: Option<f64>, in_files_s| {
-            let kind = FindingKind::Asleep { ranks: ranks.to_vec(), longest_s: 1.5, outside_s: 4.0, within_s, in_files_s };
+        let asleep = |ranks: &[u32], within_s: Option<f64>, in_files| {
+            let kind = FindingKind::Asleep { ranks: ranks.to_vec(), longest_s: 1.5, outside_s: 4.0, within_s, in_files };
             let found = in_words(kind, Certainty::Sure, &Run::default());
             assert_eq!((found.id, found.at.as_str()), ("F-asleep", if within_s.is_some() { "Sleep in MPI_Send" } else { "Sleep" }));
             (found.what.replace(Glyphs::UNICODE.thin_space, " "), found.attempt.is_some())
         };
         let (what, has_attempt) = asleep(&[2], None, None);
         assert_eq!((what.as_str(), has_attempt), ("rank 2 waits for files, timers or other processes, for 1.50 s of 4.00 s outside MPI", true));
-        let (what, has_attempt) = asleep(&[1, 2], None, Some(0.7));
-        let expected =
-            "ranks 1–2 wait for files, timers or other processes, for up to 1.50 s of 4.00 s outside MPI; reading and writing files took 700 ms";
+        let (what, has_attempt) = asleep(&[1, 2], None, Some(InFiles { seconds: 0.7, region: Some(RegionIndex(0)) }));
+        let expected = "ranks 1–2 wait for files, timers or other processes, for up to 1.50 s of 4.00 s outside MPI; reading and writing files took 700 ms, \
+             most of it in MPI_Send";
         assert_eq!((what.as_str(), has_attempt), (expected, false));
         let (what, _) = asleep(&[2], Some(1.2), None);
         assert!(what.ends_with("for 1.50 s of 4.00 s outside MPI, 1.20 s of it there at least"), "{what}");
