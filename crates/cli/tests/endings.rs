@@ -90,6 +90,9 @@ fn an_interrupt_leaves_a_run_and_a_summary() {
     for signal in [libc::SIGINT, libc::SIGTERM] {
         let place = Place::new();
         let program = compile_c("crates/cli/tests/programs/endings.c", place.path(), &[]);
+        // Whoever runs the tests in the background has their interrupts ignored.
+        // SAFETY: the action of no other test is changed.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
         let mut tare = place
             .tare()
             .args(["profile", "-o", "run", "--"])
@@ -119,7 +122,8 @@ fn ranks_that_are_killed_leave_what_they_measured() {
         let output = place.profile(&[], &mpi.line(2, &program));
         let said = text(&output.stderr);
         let named = said.lines().find(|line| line.trim_start().starts_with("Cut off")).unwrap_or_else(|| panic!("{}: {said}", mpi.name));
-        assert!(named.contains("rank 1") && named.contains("did not come to"), "{}: {named}", mpi.name);
+        // What starts the ranks may end the other one before it is done.
+        assert!(["rank 1 ", "ranks 0–1 "].iter().any(|who| named.contains(who)) && named.contains("did not come to"), "{}: {named}", mpi.name);
         // The sentence goes on in further lines.
         let all = said.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(!all.contains("rank 0 ended first"), "{}: {said}", mpi.name);
