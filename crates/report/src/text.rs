@@ -462,7 +462,7 @@ fn sentence(doubt: &Doubt, glyphs: &Glyphs) -> String {
             let time = time_with_unit(*seconds, glyphs);
             let part = share(*part, glyphs);
             format!(
-                "{part} of the time passed behind exceptions or longjmp: {time} stand with the functions that were left, and may be those of the ones that went on"
+                "{part} of the time passed behind exceptions, longjmp or a switch of stacks: {time} stand with the functions that were left, and may be those of the ones that went on"
             )
         }
         Doubt::Unconnected(times) => {
