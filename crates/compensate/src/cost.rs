@@ -11,6 +11,7 @@
 
 use crate::company::{Beside, InCompany};
 use crate::neighbours::Neighbours;
+use crate::reuse;
 use tare_delay::cost::{Cost, HotCounting, Kinds, MeasuredMean, Together, estimate, least_of_hooks, prior};
 use tare_profile::{Batches, COST_UNIT, Location, Node, Process, Profile};
 
@@ -231,8 +232,8 @@ impl Means {
 
 fn with_prior(profile: &Profile, location: &Location, in_place: &[InPlace], elsewhere: impl Fn(&Node) -> Cost) -> PathCosts {
     let mut costs = PathCosts { costs: Vec::with_capacity(4 + in_place.len()), of_node: Vec::with_capacity(location.nodes.len()) };
-    // By kind of probe, where a path was not measured itself.
-    let mut usual: [Option<u32>; 4] = [None; 4];
+    // By kind of probe, and how far its calls are apart, where a path was not measured itself.
+    let mut usual = [[None::<u32>; 1 + reuse::STEPS]; 4];
     let one_by_one = |index: usize| match in_place.binary_search_by_key(&index, |(at, _)| *at) {
         Ok(found) => in_place[found].1.value,
         Err(_) => elsewhere(&location.nodes[index]).value,
@@ -243,6 +244,7 @@ fn with_prior(profile: &Profile, location: &Location, in_place: &[InPlace], else
     let neighbours = Neighbours::of(profile, location);
     let most_behind = MOST_BEHIND * process.hot_pair_cost;
     let beside = Beside::of(location);
+    let apart = reuse::of_location(location);
     for (index, node) in location.nodes.iter().enumerate() {
         let measured = in_place.next_if(|(at, _)| *at == index).map(|(_, cost)| cost);
         let is_wrapper = is_wrapper(profile, node);
@@ -261,9 +263,10 @@ fn with_prior(profile: &Profile, location: &Location, in_place: &[InPlace], else
             beside: beside.part(index) * process.hot_diverted,
             reach: in_company.reach().filter(|_| near > MOSTLY && !node.hooked),
         };
+        let longer = reuse::longer(apart[index]) * process.hot_pair_cost;
         let of_node = || match measured {
             _ if is_wrapper => wrapper(),
-            None if node.hooked => probe(&of_hooks(process), Basis::Prior, node, &place),
+            None if node.hooked => probe(&with_cold_caches(of_hooks(process), longer), Basis::Prior, node, &place),
             Some(cost) => match in_company.around(node, near) {
                 Some(together) => probe(&as_part_of(*cost, together), Basis::InPlace, node, &place),
                 None => probe(cost, Basis::InPlace, node, &place).together(alone()),
@@ -271,16 +274,17 @@ fn with_prior(profile: &Profile, location: &Location, in_place: &[InPlace], else
             None => {
                 let cost = elsewhere(node);
                 let cost = in_company.around(node, near).map_or(cost, |together| as_part_of(cost, together));
-                probe(&cost, Basis::Prior, node, &place)
+                probe(&with_cold_caches(cost, longer), Basis::Prior, node, &place)
             }
         };
-        let known = usual[kind].filter(|_| is_usual);
+        let usual = &mut usual[kind][apart[index]];
+        let known = usual.filter(|_| is_usual);
         let place = known.unwrap_or_else(|| {
             costs.costs.push(of_node());
             costs.costs.len() as u32 - 1
         });
         if is_usual {
-            usual[kind] = Some(place);
+            *usual = Some(place);
         }
         costs.of_node.push(place);
     }
@@ -300,6 +304,11 @@ fn in_place(node: &Node, process: &Process) -> Option<Cost> {
     let longer = if process.hot_diverted > 0.0 { units(process.hot_diverted) } else { hot.once };
     let cost = estimate(Kinds { on, off, off_twice, diverted, longer }, hot)?;
     cost.says_more_than_prior(units(process.hot_pair_cost)).then_some(cost)
+}
+
+/// Of a path that was not measured, whose pairs may take so many ticks longer than those that were.
+fn with_cold_caches(cost: Cost, longer: f64) -> Cost {
+    Cost { high: cost.high + units(longer), ..cost }
 }
 
 /// The part of a pair in what it costs together with others.

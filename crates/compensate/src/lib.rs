@@ -23,6 +23,7 @@ mod figure;
 pub mod metric;
 mod neighbours;
 mod pairs;
+mod reuse;
 mod share;
 mod sites;
 mod total;

@@ -79,6 +79,18 @@ fn without_batches_the_interval_reaches_from_nothing_to_a_quarter_above_the_hot_
 }
 
 #[test]
+fn pairs_of_paths_that_are_far_apart_may_cost_up_to_two_hot_pairs_more() {
+    let below = |paths: usize| {
+        let mut nodes = vec![node(0, None, 1, 100_000_000)];
+        nodes.extend((0..paths).map(|_| node(1, Some(0), 10, 10_000)));
+        let figures = compensate(&profile_of(nodes), Mode::Local).locations.remove(0).nodes.remove(1);
+        (figures.exclusive.value - figures.exclusive.low) / 10.0
+    };
+    let (few, many) = (below(100), below(40_000));
+    assert!(many > few + 2.0 * 2.0 * PAIR * (INNER - 0.2), "{few} {many}");
+}
+
+#[test]
 fn time_of_a_region_may_have_passed_behind_its_second_reading() {
     let with_batches = |off_ticks: Option<u64>| {
         let mut profile = chain();

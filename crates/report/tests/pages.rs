@@ -72,7 +72,10 @@ fn what_passed_behind_exceptions_limits_trust_where_it_is_much() {
     };
     let much = trust(0.5);
     fits(&much, 200);
-    assert!(much.contains(" of the time passed behind exceptions, longjmp or a switch of stacks") && much.contains("--levels functions,callsites"), "{much}");
+    assert!(
+        much.contains(" of the time passed behind exceptions, longjmp or a switch of stacks") && much.contains("--levels functions,callsites"),
+        "{much}"
+    );
     assert!(!trust(0.001).contains("behind exceptions"));
 }
 
