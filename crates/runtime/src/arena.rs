@@ -152,9 +152,16 @@ impl Arena {
 
     /// The room that a thread needs before its first frame.
     pub(crate) fn allocate_first(self) -> bool {
+        self.allocate_for(FRAME_CHUNK, NODE_CHUNK)
+    }
+
+    /// The room that a thread needs with so many frames and nodes.
+    pub(crate) fn allocate_for(self, frames: u64, nodes: u32) -> bool {
+        const _: () = assert!(Node::SIZE == ColdNode::SIZE);
         let overflow = u64::from(OVERFLOW) * Node::SIZE as u64 / PAGE * PAGE;
-        let frames = FRAME_CHUNK * size_of::<LiveFrame>() as u64;
-        let ranges = [(0, FRAMES + frames), (NODES, PAGE), (COLD_NODES, PAGE), (NODES + overflow, PAGE), (COLD_NODES + overflow, PAGE)];
+        let frames = (frames * size_of::<LiveFrame>() as u64).next_multiple_of(PAGE);
+        let nodes = u64::from(nodes.div_ceil(NODE_CHUNK)) * PAGE;
+        let ranges = [(0, FRAMES + frames), (NODES, nodes), (COLD_NODES, nodes), (NODES + overflow, PAGE), (COLD_NODES + overflow, PAGE)];
         ranges.into_iter().all(|(offset, length)| self.allocate(offset, length))
     }
 }

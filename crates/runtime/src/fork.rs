@@ -4,14 +4,16 @@
 //! is taken over, its paths and open frames at the same addresses, with all counters at zero and all times
 //! beginning now. What the parent's other threads had is the parent's.
 //!
+//! The parent goes on meanwhile, and writes where the child's open frames are. So these are kept before the fork, in memory that becomes the child's.
+//!
 //! Libc tells of `fork` alone. A child of `clone`, or of a bare system call, gets to know what it is at its first slow path, from a page
 //! that the kernel empties in every child with memory of its own. Until then it has counted into its parent's graph, but changed nothing
 //! of its structure: that is left to slow paths.
 
-use crate::arena::{Arena, NODE_CHUNK, PAGE};
+use crate::arena::{Arena, PAGE};
 use crate::graph_file::{self, FilePlace};
 use crate::kit::Kit;
-use crate::live::{LiveFrame, LiveHeader};
+use crate::live::{LiveFrame, LiveHeader, LiveImage, LiveSwitch};
 use crate::local::{Local, restart_node};
 use crate::metrics;
 use crate::names;
@@ -21,13 +23,66 @@ use crate::state::ThreadState;
 use crate::sys::{self, Errno};
 use crate::thread;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::Relaxed};
-use tare_format::graph::{ARENA, COLD_NODES, ColdNode, FRAMES, HEADER_AREA, IMAGE_TABLE, NODES, Node};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering::Acquire, Ordering::Relaxed};
+use tare_format::graph::{ARENA, HEADER_AREA, IMAGE_TABLE, IMAGES, OVERFLOW, SWITCH_TABLE, SWITCHES};
 
 /// A word that is 1, and 0 in a child that has not become a process of its own. Null where the kernel cannot empty it.
 static TOLD: AtomicPtr<AtomicU32> = AtomicPtr::new(core::ptr::null_mut());
 
-/// Asks to be called in every forked child.
+/// What a thread had when it last forked, and its parent may have changed since.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    /// Those that were open.
+    frames: AtomicPtr<LiveFrame>,
+    count: AtomicUsize,
+    /// For how many there is room.
+    room: AtomicUsize,
+    /// How many nodes there were.
+    nodes: AtomicU32,
+}
+
+impl Kept {
+    fn keep(&self, local: Local) {
+        let count = local.arena.frame_index(local.state.frame()) as usize + 1;
+        self.count.store(0, Relaxed);
+        if self.make_room(count).is_none() {
+            return;
+        }
+        self.count.store(count, Relaxed);
+        self.nodes.store(local.arena.location().nodes.load(Relaxed), Relaxed);
+        for (index, kept) in self.frames().iter().enumerate() {
+            let open = local.arena.frame(index as u64);
+            copy_frame(open, kept);
+            kept.base.store(open.base.load(Relaxed), Relaxed);
+        }
+    }
+
+    fn make_room(&self, count: usize) -> Option<()> {
+        if count <= self.room.load(Relaxed) {
+            return Some(());
+        }
+        let bytes = |frames: usize| (frames * size_of::<LiveFrame>()).next_multiple_of(PAGE as usize);
+        let larger = sys::map_memory(bytes(2 * count)).ok()?;
+        let smaller = NonNull::new(self.frames.swap(larger.cast().as_ptr(), Relaxed));
+        let room = self.room.swap(2 * count, Relaxed);
+        if let Some(smaller) = smaller {
+            // SAFETY: our mapping of this length, which only the calling thread has used.
+            unsafe { sys::unmap(smaller.cast(), bytes(room)) };
+        }
+        Some(())
+    }
+
+    fn frames(&self) -> &[LiveFrame] {
+        let (start, count) = (self.frames.load(Relaxed), self.count.load(Relaxed));
+        if start.is_null() {
+            return &[];
+        }
+        // SAFETY: mapped with room for so many, zeroed at first, and made of atomics.
+        unsafe { core::slice::from_raw_parts(start, count) }
+    }
+}
+
+/// Asks to be called before every fork, and in every forked child.
 pub(crate) fn watch() {
     if let Ok(page) = sys::map_memory(PAGE as usize)
         && sys::empty_in_children(page, PAGE as usize).is_ok()
@@ -37,8 +92,8 @@ pub(crate) fn watch() {
         unsafe { word.as_ref() }.store(1, Relaxed);
         TOLD.store(word.as_ptr(), Relaxed);
     }
-    // SAFETY: the handler has the right type, does not unwind, and only makes system calls.
-    unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+    // SAFETY: the handlers have the right type, do not unwind, and only make system calls.
+    unsafe { libc::pthread_atfork(Some(keep), None, Some(in_child)) };
 }
 
 fn told() -> Option<&'static AtomicU32> {
@@ -51,9 +106,17 @@ fn told() -> Option<&'static AtomicU32> {
 pub(crate) fn notice() -> bool {
     let is_untold = told().is_some_and(|word| word.load(Relaxed) == 0);
     if is_untold {
+        keep();
         in_child();
     }
     is_untold
+}
+
+extern "C" fn keep() {
+    let state = ThreadState::current();
+    if let (Some(local), Some(kit)) = (Local::of(state), Kit::of(state)) {
+        kit.kept.keep(local);
+    }
 }
 
 extern "C" fn in_child() {
@@ -99,16 +162,22 @@ fn new_file(old: NonNull<u8>) -> Option<FilePlace> {
     after.throttle_ns.store(before.throttle_ns.load(Relaxed), Relaxed);
     after.hot_hook_cost.store(before.hot_hook_cost.load(Relaxed), Relaxed);
     after.budget.store(before.budget.load(Relaxed), Relaxed);
-    after.switches.store(before.switches.load(Relaxed), Relaxed);
     after.sites_off.store(before.sites_off.load(Relaxed), Relaxed);
-    after.images.store(before.images.load(Relaxed), Relaxed);
-    let length = (HEADER_AREA - IMAGE_TABLE) as usize;
-    // SAFETY: the table begins there in the old area …
-    let table = unsafe { old.add(IMAGE_TABLE as usize) };
-    // SAFETY: … and in the new one …
-    let copy = unsafe { fresh.add(IMAGE_TABLE as usize) };
-    // SAFETY: … and both reach to the end of their areas, which do not overlap.
-    unsafe { copy.copy_from_nonoverlapping(table, length) };
+    let (images, switches) = (before.images.load(Acquire), before.switches.load(Acquire));
+    after.images.store(images, Relaxed);
+    after.switches.store(switches, Relaxed);
+    let tables = [
+        (IMAGE_TABLE, (images as usize).min(IMAGES) * size_of::<LiveImage>()),
+        (SWITCH_TABLE, (switches as usize).min(SWITCHES) * size_of::<LiveSwitch>()),
+    ];
+    for (at, length) in tables {
+        // SAFETY: the table begins there in the old area …
+        let table = unsafe { old.add(at as usize) };
+        // SAFETY: … and in the new one …
+        let copy = unsafe { fresh.add(at as usize) };
+        // SAFETY: … and both are no shorter than that, and do not overlap.
+        unsafe { copy.copy_from_nonoverlapping(table, length) };
+    }
     // SAFETY: both are header areas; the new one is referred to by nobody after this.
     unsafe { sys::move_mapping(fresh, old, HEADER_AREA as usize) }.ok()?;
     Some(place)
@@ -124,18 +193,19 @@ fn lose_child(parent: &LiveHeader, why: Errno) {
 /// Gives the thread an arena in the new file, at the address of the one it had.
 fn take_over(place: &FilePlace, local: Local) -> Option<()> {
     let old = local.arena;
+    let kept = &Kit::of(local.state)?.kept;
+    let open = kept.frames().get(..=old.frame_index(local.state.frame()) as usize)?;
     let fresh = graph_file::map_arena(place, 0).ok()?;
-    let depth = old.frame_index(local.state.frame());
-    let nodes = old.location().nodes.load(Relaxed);
+    let nodes = kept.nodes.load(Relaxed);
     if !allocate(fresh, local, nodes) {
         return None;
     }
     let ticks = now().0;
-    for index in 0..nodes {
+    for index in (0..nodes).chain([OVERFLOW]) {
         restart_node(old.node(index), fresh.node(index));
     }
-    for index in 0..=depth {
-        restart_frame(old.frame(index), fresh.frame(index), ticks);
+    for (index, frame) in open.iter().enumerate() {
+        restart_frame(frame, fresh.frame(index as u64), ticks);
     }
     let location = fresh.location();
     location.nodes.store(nodes, Relaxed);
@@ -189,24 +259,23 @@ fn copy_names(place: &FilePlace, old: Arena) -> Option<()> {
 
 /// Room for as many nodes and frames as the thread may touch without asking.
 fn allocate(fresh: Arena, local: Local, nodes: u32) -> bool {
-    let chunks = u64::from(nodes.div_ceil(NODE_CHUNK).max(local.state.nodes_ready.load(Relaxed) / NODE_CHUNK));
-    let last = local.state.limit.load(Relaxed);
     // SAFETY: the limit is a frame of the thread's arena.
-    let frames = local.arena.frame_index(unsafe { &*last }) + 1;
-    let frames = (frames * size_of::<LiveFrame>() as u64).next_multiple_of(PAGE);
-    const _: () = assert!(Node::SIZE == ColdNode::SIZE);
-    fresh.allocate_first() && fresh.allocate(FRAMES, frames) && fresh.allocate(NODES, chunks * PAGE) && fresh.allocate(COLD_NODES, chunks * PAGE) && {
-        restart_node(local.arena.node(tare_format::graph::OVERFLOW), fresh.node(tare_format::graph::OVERFLOW));
-        true
-    }
+    let last = local.arena.frame_index(unsafe { &*local.state.limit.load(Relaxed) });
+    fresh.allocate_for(last + 1, nodes.max(local.state.nodes_ready.load(Relaxed)))
 }
 
 fn restart_frame(old: &LiveFrame, fresh: &LiveFrame, ticks: u64) {
     let base = old.base.load(Relaxed);
     let is_time = base != crate::local::SEGMENT && !crate::local::is_clockless(old);
-    fresh.node.store(old.node.load(Relaxed), Relaxed);
-    fresh.sp.store(old.sp.load(Relaxed), Relaxed);
+    copy_frame(old, fresh);
     fresh.base.store(if is_time { ticks } else { base }, Relaxed);
+}
+
+/// All but the time.
+fn copy_frame(from: &LiveFrame, to: &LiveFrame) {
+    to.node.store(from.node.load(Relaxed), Relaxed);
+    to.sp.store(from.sp.load(Relaxed), Relaxed);
+    to.spare.store(from.spare.load(Relaxed), Relaxed);
 }
 
 fn restart_state(state: &ThreadState, ticks: u64) {

@@ -9,6 +9,7 @@
 
 use crate::arena::{Arena, PAGE};
 use crate::edges::{EdgeTable, Edges, FIRST_TABLE};
+use crate::fork::Kept;
 use crate::graph_file::{self, REGION_CAPACITY};
 use crate::idle::Idle;
 use crate::local::Local;
@@ -59,6 +60,7 @@ pub(crate) struct Kit {
     nodes: AtomicU32,
     peers: AtomicU32,
     pub(crate) idle: Idle,
+    pub(crate) kept: Kept,
 }
 
 impl Kit {
