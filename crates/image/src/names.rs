@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use cpp_demangle::{DemangleOptions, Symbol};
+
 /// The name as it stands in the source: C++ and Rust demangled, Fortran's `__work_MOD_busy` as `work::busy`;
 /// contained procedures (`inner.0`) without their number, anything else as it is. Suffixes of compilers (`.part.0`, `.constprop.1`) stay readable behind it.
 #[must_use]
@@ -34,7 +36,11 @@ fn split_suffix(name: &str) -> (&str, &str) {
     }
 }
 
+/// Functions of Rust have a hash of 17 characters at their end, or begin with `_R`: to look for more of it in all names of C++ would take long.
 fn rust(name: &str) -> Option<String> {
+    if !name.contains("17h") && !name.trim_start_matches('_').starts_with('R') {
+        return None;
+    }
     let found = rustc_demangle::try_demangle(name).ok()?;
     Some(format!("{found:#}"))
 }
@@ -43,8 +49,11 @@ fn cpp(name: &str) -> Option<String> {
     if !name.starts_with("_Z") && !name.starts_with("__Z") {
         return None;
     }
-    let symbol = cpp_demangle::Symbol::new(name.as_bytes()).ok()?;
-    symbol.demangle().ok()
+    let symbol = Symbol::new(name.as_bytes()).ok()?;
+    // Grown step by step it would be copied again and again.
+    let mut shown = String::with_capacity(2 * name.len());
+    symbol.structured_demangle(&mut shown, &DemangleOptions::default()).ok()?;
+    Some(shown)
 }
 
 fn fortran(name: &str) -> Option<String> {

@@ -78,7 +78,7 @@ pub(crate) fn read(file: &GraphFile<'_>, regions: &mut RegionTable<'_>, extent: 
         bytes,
         images: images(bytes, &header).into_iter().map(|record| Image::of(record, regions)).collect(),
         regions,
-        met: Vec::new(),
+        met: HashMap::new(),
         damaged: 0,
         peers_read: 0,
         has_sizes: header.version != OLDEST_VERSION,
@@ -157,8 +157,8 @@ struct Reader<'a, 'd> {
     bytes: &'a [u8],
     images: Vec<Image>,
     regions: &'a mut RegionTable<'d>,
-    /// By the number that nodes have: a region that was met before. There are many more call paths than regions.
-    met: Vec<Option<RegionIndex>>,
+    /// By the number that nodes have: regions that were met before and are in no description.
+    met: HashMap<u32, RegionIndex>,
     damaged: u64,
     /// Of the location that is being read.
     peers_read: u32,

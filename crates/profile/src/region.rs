@@ -1,6 +1,7 @@
 //! Regions over all images: one entry for each image, address and name, however many processes loaded it.
 
 use std::collections::{BTreeSet, HashMap};
+use std::num::NonZeroU32;
 
 use tare_format::description::{DescriptionError, DescriptionView, FLAG_LEAF, RegionKind};
 
@@ -127,8 +128,9 @@ pub(crate) struct DescriptionIndex(usize);
 /// A description and what was met of it.
 struct Described<'a> {
     view: DescriptionView<'a>,
-    /// By number, so that a name is found once, and on most of the many call paths without a hash.
-    found: Vec<Option<RegionIndex>>,
+    /// By number the index of the region plus one, so that a name is found once, and on most of the many call paths of all processes without a
+    /// hash. There is room for all numbers or none: zeros that nobody writes take no memory.
+    found: Vec<Option<NonZeroU32>>,
 }
 
 /// Collects regions while files are read.
@@ -146,6 +148,8 @@ pub(crate) struct RegionTable<'a> {
 impl<'a> RegionTable<'a> {
     pub(crate) fn add_description(&mut self, bytes: &'a [u8]) -> Result<(), DescriptionError> {
         let description = DescriptionView::of(bytes)?;
+        // Room that is not filled takes no memory, and what grows is copied.
+        self.regions.reserve(description.count());
         self.by_identity.insert(description.identity, DescriptionIndex(self.descriptions.len()));
         self.descriptions.push(Described { view: description, found: Vec::new() });
         Ok(())
@@ -170,7 +174,7 @@ impl<'a> RegionTable<'a> {
         let number = (number as usize).checked_sub(1)?;
         let Described { view: description, found } = &self.descriptions[place];
         if let Some(&Some(known)) = found.get(number) {
-            return Some(known);
+            return Some(RegionIndex(known.get() as usize - 1));
         }
         let region = description.region(number)?;
         let image = description.path().into_owned();
@@ -188,10 +192,11 @@ impl<'a> RegionTable<'a> {
             leaf: region.flags & FLAG_LEAF != 0,
         };
         let index = self.intern(key, made);
-        // No number that a description holds is greater than the number of its records.
-        let found = &mut self.descriptions[place].found;
-        found.resize(found.len().max(number + 1), None);
-        found[number] = Some(index);
+        let Described { view: description, found } = &mut self.descriptions[place];
+        if found.is_empty() {
+            *found = vec![None; description.count()];
+        }
+        found[number] = u32::try_from(index.0 + 1).ok().and_then(NonZeroU32::new);
         Some(index)
     }
 

@@ -3,6 +3,8 @@
 //! What always holds: [`Writer`] never lets a line grow beyond its page. Tables drop their least important
 //! columns first; names are cut in the middle; what is to be copied, such as a path, is broken rather than cut.
 
+use std::borrow::Cow;
+use std::iter::repeat_n;
 use std::ops::Range;
 
 use unicode_width::UnicodeWidthStr;
@@ -128,11 +130,29 @@ impl Glyphs {
 /// A space at which no line is broken; it is written as a plain one.
 pub const NO_BREAK: &str = "\u{a0}";
 
+/// The text as it is written.
+fn with_plain_spaces(text: &str) -> Cow<'_, str> {
+    if text.contains('\u{a0}') { Cow::Owned(text.replace('\u{a0}', " ")) } else { Cow::Borrowed(text) }
+}
+
+/// How many characters it begins with that take a column each and are shown everywhere: most texts are of such alone.
+fn plain_front(text: &str) -> usize {
+    text.bytes().take_while(|&byte| byte == b' ' || byte.is_ascii_graphic()).count()
+}
+
 /// Columns that a text takes.
 #[must_use]
 pub fn width(text: &str) -> usize {
-    // Most texts are of characters that take one each.
-    if text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()) { text.len() } else { text.width() }
+    match plain_front(text) {
+        all if all == text.len() => all,
+        // What follows may change the last one of them.
+        front => front.saturating_sub(1) + text[front.saturating_sub(1)..].width(),
+    }
+}
+
+/// Blanks that a text lacks to be so wide.
+fn blanks(text: &str, wanted: usize) -> impl Iterator<Item = char> {
+    repeat_n(' ', wanted.saturating_sub(width(text)))
 }
 
 /// What stands for a character that cannot be shown.
@@ -145,6 +165,9 @@ pub(crate) fn is_shown(character: char) -> bool {
 
 /// The text without characters that a terminal would act on, and within ASCII where the page asks for it.
 pub(crate) fn plain(text: &str, page: &Page) -> String {
+    if plain_front(text) == text.len() {
+        return text.to_string();
+    }
     let shown = |character: char| match character {
         character if !is_shown(character) => SUBSTITUTE,
         '\u{a0}' => '\u{a0}',
@@ -286,7 +309,7 @@ impl<'a> Writer<'a> {
 
     /// A line; what does not fit goes on in the next one, so that nothing is lost.
     pub(crate) fn line(&mut self, line: &str) {
-        let line = line.replace(NO_BREAK, " ");
+        let line = with_plain_spaces(line);
         let mut rest = line.trim_end();
         while width(rest) > self.room() {
             let head: String = take(rest.chars(), self.room()).into_iter().collect();
@@ -310,40 +333,41 @@ impl<'a> Writer<'a> {
 
     /// A table whose first column takes what the others leave; its names are cut in the middle. Returns those for which there was no room.
     pub(crate) fn table(&mut self, names: &Column, others: Vec<Column>) -> Vec<Column> {
-        let mut columns: Vec<Column> = others.into_iter().map(aligned).collect();
+        let mut columns: Vec<(usize, Column)> = others.into_iter().map(aligned).map(|column| (column.width(), column)).collect();
         let mut left_out = Vec::new();
-        let wanted = names.width().min(LEAST_NAME);
-        let used = |columns: &[Column]| 2 + columns.iter().map(|column| 2 + column.width()).sum::<usize>();
-        while used(&columns) + wanted > self.room() && columns.len() > 1 {
-            let last = (0..columns.len()).max_by_key(|&index| (columns[index].rank, index)).unwrap_or(0);
-            left_out.push(columns.remove(last));
+        let names_width = names.width();
+        let used = |columns: &[(usize, Column)]| 2 + columns.iter().map(|(width, _)| 2 + width).sum::<usize>();
+        while used(&columns) + names_width.min(LEAST_NAME) > self.room() && columns.len() > 1 {
+            let last = (0..columns.len()).max_by_key(|&index| (columns[index].1.rank, index)).unwrap_or(0);
+            left_out.push(columns.remove(last).1);
         }
-        let room = self.room().saturating_sub(used(&columns)).max(4).min(names.width());
+        let room = self.room().saturating_sub(used(&columns)).max(4).min(names_width);
         let padded = if self.page.width < Page::UNLIMITED { room } else { room.min(MOST_PADDED) };
-        let widths: Vec<usize> = columns.iter().map(Column::width).collect();
-        let row = |name: String, cell: &dyn Fn(&Column) -> String| {
-            let mut line = format!("  {name}{}", " ".repeat(padded.saturating_sub(width(&name)))).replace(NO_BREAK, " ");
+        let page = self.page;
+        let row = |name: &str, cell: &dyn for<'c> Fn(&'c Column) -> &'c str| {
+            let name = short_name(name, room, page);
+            let mut line = format!("  {}", with_plain_spaces(&name));
+            line.extend(blanks(&name, padded));
             let mut parts = Vec::new();
-            for (column, column_width) in columns.iter().zip(&widths) {
-                let cell = cell(column).replace(NO_BREAK, " ");
-                let space = " ".repeat(column_width.saturating_sub(width(&cell)));
-                let (before, after) = if column.align == Align::Left { ("", space.as_str()) } else { (space.as_str(), "") };
-                line.push_str(&format!("  {before}"));
-                parts.extend(role_of(&cell, self.page.glyphs()).map(|role| (line.len()..line.len() + cell.trim_end().len(), role)));
-                line.push_str(&format!("{cell}{after}"));
+            for (column_width, column) in &columns {
+                let cell = with_plain_spaces(cell(column));
+                let space = column_width.saturating_sub(width(&cell));
+                let (before, after) = if column.align == Align::Left { (0, space) } else { (space, 0) };
+                line.extend(repeat_n(' ', 2 + before));
+                parts.extend(role_of(&cell, page.glyphs()).map(|role| (line.len()..line.len() + cell.trim_end().len(), role)));
+                line.push_str(&cell);
+                line.extend(repeat_n(' ', after));
             }
             (line, parts)
         };
-        let (head, _) = row(short_name(&names.head, room, self.page), &|column| column.head.clone());
-        let rows: Vec<_> = (0..names.cells.len())
-            .map(|index| row(short_name(&names.cells[index], room, self.page), &|column| column.cells[index].clone()))
-            .collect();
+        let (head, _) = row(&names.head, &|column| &column.head);
         let start = self.text.len();
         self.line(&head);
         self.stands_out(start + 2..self.text.len() - 1, Role::Heading);
-        for (row, parts) in rows {
+        for index in 0..names.cells.len() {
+            let (row, parts) = row(&names.cells[index], &|column| &column.cells[index]);
             let start = self.text.len();
-            if width(&row) <= self.room() {
+            if !parts.is_empty() && width(&row) <= self.room() {
                 parts.into_iter().for_each(|(part, role)| self.stands_out(start + part.start..start + part.end, role));
             }
             self.line(&row);
@@ -373,30 +397,39 @@ fn aligned(column: Column) -> Column {
     if column.align != Align::Point {
         return column;
     }
-    let parts: Vec<[String; 4]> = column.cells.iter().map(|cell| point_parts(cell)).collect();
-    let is_range = |parts: &[String; 4]| parts[3].starts_with(" (");
-    let widest = |part: usize| parts.iter().map(|parts| width(&parts[part])).max().unwrap_or(0);
+    let parts: Vec<[&str; 4]> = column.cells.iter().map(|cell| point_parts(cell)).collect();
+    let is_range = |[.., end]: &[&str; 4]| end.starts_with(" (");
+    let widest = |part: usize| parts.iter().map(|parts| width(parts[part])).max().unwrap_or(0);
     let widths = [widest(0), widest(1), widest(2)];
-    let pad = |text: &str, to: usize| " ".repeat(to.saturating_sub(width(text)));
-    let fronts = parts.iter().map(|[whole, fraction, ..]| format!("{}{whole}{fraction}{}", pad(whole, widths[0]), pad(fraction, widths[1])));
-    let backs: Vec<String> = parts
-        .iter()
-        .map(|parts| if is_range(parts) { parts[3].clone() } else { format!("{}{}{}", pad(&parts[2], widths[2]), parts[2], parts[3]) })
-        .collect();
-    let room = backs.iter().map(|back| width(back)).max().unwrap_or(0);
-    let cells = fronts.zip(&backs).map(|(front, back)| format!("{front}{back}{}", pad(back, room))).collect();
-    Column { cells, align: Align::Right, ..column }
+    // What stands behind the point of a value, and the columns that it takes.
+    let back = |parts: &[&str; 4]| width(parts[3]) + if is_range(parts) { 0 } else { widths[2] };
+    let room = parts.iter().map(back).max().unwrap_or(0);
+    let cell = |parts: &[&str; 4]| {
+        let [whole, fraction, middle, end] = parts;
+        let mut cell: String = blanks(whole, widths[0]).collect();
+        cell.push_str(whole);
+        cell.push_str(fraction);
+        cell.extend(blanks(fraction, widths[1]));
+        if !is_range(parts) {
+            cell.extend(blanks(middle, widths[2]));
+        }
+        cell.push_str(middle);
+        cell.push_str(end);
+        cell.extend(repeat_n(' ', room - back(parts)));
+        cell
+    };
+    Column { cells: parts.iter().map(cell).collect(), align: Align::Right, ..column }
 }
 
 /// Before the first point, from it to the first space, from there to the point of a half-width, and the rest.
-fn point_parts(cell: &str) -> [String; 4] {
+fn point_parts(cell: &str) -> [&str; 4] {
     let (value, rest) = match cell.find(" (").or_else(|| cell.find(" ±")).or_else(|| cell.find(" +/-")).or_else(|| cell.find(" †")) {
         Some(place) => cell.split_at(place),
         None => (cell, ""),
     };
     let (whole, fraction) = value.split_at(value.find('.').unwrap_or(value.len()));
     let (middle, end) = if rest.starts_with(" (") { ("", rest) } else { rest.split_at(rest.find('.').unwrap_or(rest.len())) };
-    [whole, fraction, middle, end].map(str::to_string)
+    [whole, fraction, middle, end]
 }
 
 #[cfg(test)]

@@ -131,6 +131,9 @@ pub(crate) fn without_parameters(name: &str) -> &str {
 
 /// `vector<int, allocator<int>>::push` as `vector<…>::push`; operators are left alone.
 fn fold_templates(name: &str, ellipsis: &str) -> String {
+    if !name.contains('<') {
+        return name.to_string();
+    }
     let mut folded = String::new();
     let mut depth = 0_usize;
     let mut previous = ' ';

@@ -29,9 +29,6 @@ pub(super) struct Places {
     overflow: u32,
 }
 
-/// Regions with greater numbers, which no image has but in a damaged file, are looked for each time.
-const MOST_MET: u32 = 1 << 20;
-
 /// What is not in the model.
 const NOWHERE: u32 = u32::MAX;
 
@@ -205,28 +202,23 @@ impl Reader<'_, '_> {
     }
 
     pub(super) fn region_with_id(&mut self, id: u32) -> RegionIndex {
-        if let Some(&Some(met)) = self.met.get(id as usize) {
-            return met;
-        }
-        let found = self.find_region(id);
-        if id < MOST_MET {
-            self.met.resize(self.met.len().max(id as usize + 1), None);
-            self.met[id as usize] = Some(found);
-        }
-        found
-    }
-
-    fn find_region(&mut self, id: u32) -> RegionIndex {
         let number_in = |image: &Image| id.checked_sub(image.record.id_base).filter(|number| (1..=image.record.regions).contains(number));
         let place = self.images.iter().find_map(|image| Some((image.description, image.is_named, number_in(image)?)));
-        let known = place.and_then(|(description, is_named, number)| match is_named {
-            true => self.named(number),
-            false => self.regions.of_image(description?, number),
-        });
-        known.unwrap_or_else(|| {
-            let name = format!("[region {} without description]", id);
+        if let Some((Some(description), _, number)) = place
+            && let Some(region) = self.regions.of_image(description, number)
+        {
+            return region;
+        }
+        if let Some(&met) = self.met.get(&id) {
+            return met;
+        }
+        let named = place.filter(|(_, is_named, _)| *is_named).and_then(|(.., number)| self.named(number));
+        let found = named.unwrap_or_else(|| {
+            let name = format!("[region {id} without description]");
             self.regions.made_up(RegionKind::Function, &name, &self.executable)
-        })
+        });
+        self.met.insert(id, found);
+        found
     }
 
     pub(super) fn root_region(&mut self) -> RegionIndex {
