@@ -115,7 +115,8 @@ impl Words<'_> {
                 ("F-wait-late-receiver", what, self.attempt(awaited, cause))
             }
             FindingKind::LateArrival { waiting, .. } if self.run.measured_by.is_some() => {
-                ("F-wait", format!("{} {}; for whom, the file does not say", self.ranks(waiting), verb(waiting, "wait")), None)
+                let what = format!("{} {}; for whom, the file does not say", self.ranks(waiting), verb(waiting, "wait"));
+                ("F-wait", what, Some("`tare profile`, which tells for whom, and what these do longer".to_string()))
             }
             FindingKind::LateArrival { waiting, awaited, cause } if !awaited.is_empty() => {
                 let what = format!("{} {} until {} {}", self.ranks(waiting), verb(waiting, "wait"), self.ranks(awaited), verb(awaited, "arrive"));
@@ -297,13 +298,13 @@ impl Words<'_> {
             Some(cause) => Some(self.moved(cause, &self.ranks(&cause.late))),
             // What is late in one loop, and early in another, is neither over the whole run.
             None if !self.has_loops() => Some("`tare profile --levels functions,loops` tells one loop from another".to_string()),
-            None => (!self.run.directory.is_empty() && !awaited.is_empty()).then(|| {
-                format!(
-                    "`tare view {}` shows what {} {} meanwhile",
-                    shell::path(&self.run.directory),
-                    self.ranks(awaited),
-                    verb(awaited, "do").replace("dos", "does")
-                )
+            None => (!self.run.directory.is_empty()).then(|| {
+                let shown = match awaited {
+                    [] => "who waits for whom".to_string(),
+                    [_] => format!("what {} does meanwhile", self.ranks(awaited)),
+                    _ => format!("what {} do meanwhile", self.ranks(awaited)),
+                };
+                format!("`tare view {}` shows {shown}", shell::path(&self.run.directory))
             }),
         }
     }
@@ -430,7 +431,7 @@ mod tests {
         let late = || FindingKind::LateArrival { waiting: vec![0, 1], awaited: Vec::new(), cause: None };
         let foreign = Run { measured_by: Some("Cube".into()), ..Run::default() };
         let found = in_words(late(), Certainty::Sure, &foreign);
-        assert_eq!((found.id, found.attempt.as_deref()), ("F-wait", None));
+        assert_eq!((found.id, found.attempt.as_deref()), ("F-wait", Some("`tare profile`, which tells for whom, and what these do longer")));
         assert_eq!(found.what, "ranks 0–1 wait; for whom, the file does not say");
         assert_eq!(found.certainty, "Not certain: the file does not say how uncertain its times are");
         assert_eq!(found.won("1 s"), "What could be won cannot be told of this file. ");
@@ -444,6 +445,50 @@ mod tests {
         let found = in_words(late, Certainty::Possible, &run);
         assert_eq!((found.id, found.certainty.as_str(), found.amount), ("F-wait-late-sender", "Possible", Amount::Told));
         assert_eq!(found.attempt.as_deref(), Some("a run in which each rank has a processor to itself"));
+    }
+
+    #[test]
+    fn whatever_is_found_there_is_something_to_try() {
+        let shortage = tare_compensate::whole::Shortage {
+            process: 0,
+            thread: 0,
+            queued_s: 0.2,
+            in_all_s: 0.2,
+            in_mpi_s: 0.0,
+            stalled_s: 0.0,
+            waited_s: 0.0,
+            outside_s: 0.4,
+            unsure_s: 0.0,
+        };
+        let asleep = |in_files_s| FindingKind::Asleep { ranks: vec![0], longest_s: 1.0, outside_s: 2.0, within_s: None, in_files_s };
+        let messages = |messages, bytes| FindingKind::Messages { calls: 9, messages, bytes };
+        let kinds = || {
+            let mut kinds = vec![
+                FindingKind::CutOff { ranks: vec![0], longest: 0.5 },
+                FindingKind::Open { ranks: vec![0], longest: 0.5 },
+                FindingKind::NoProcessor { ranks: vec![0], longest: shortage, sharing: None, explains: 0.0 },
+                FindingKind::Threads { threads: 2, processes: 1, awaited: Vec::new(), cause: None },
+                FindingKind::Lock { threads: 2, processes: 1, waits: 9, each_s: 0.1 },
+                FindingKind::HotSpot { part: 0.9, calls: 1, per_call_s: 1.0, asleep_s: 0.0 },
+            ];
+            kinds.extend([None, Some(0.1), Some(0.9)].map(asleep));
+            kinds.extend([(0, 0), (9, 90), (9, 90 << 20)].map(|(number, bytes)| messages(number, bytes)));
+            for awaited in [vec![], vec![1], vec![1, 2]] {
+                let (waiting, cause) = (vec![0, 3], None);
+                kinds.push(FindingKind::LateSender { waiting: waiting.clone(), awaited: awaited.clone(), cause: cause.clone() });
+                kinds.push(FindingKind::LateReceiver { waiting: waiting.clone(), awaited: awaited.clone(), cause: cause.clone() });
+                kinds.push(FindingKind::LateArrival { waiting, awaited, cause });
+            }
+            kinds
+        };
+        let with_loops = crate::run::Selection { options: "--levels functions,loops".into(), rests_on_costs: false };
+        for (selection, measured_by) in [(None, None), (Some(with_loops), None), (None, Some("Cube".to_string()))] {
+            let run = Run { directory: "runs/1".into(), selection, measured_by, ..Run::default() };
+            for kind in kinds() {
+                let found = in_words(kind, Certainty::Sure, &run);
+                assert!(found.attempt.is_some_and(|attempt| !attempt.is_empty() && !attempt.ends_with('.')), "{}: {}", found.id, found.what);
+            }
+        }
     }
 
     #[test]

@@ -10,6 +10,8 @@ use crate::shell;
 
 /// Messages of fewer bytes than this cost more by their number than by their size.
 const SMALL_MESSAGE: f64 = 1024.0;
+/// Files make up most of a sleep from this part of it on.
+const MOSTLY_FILES: f64 = 0.5;
 /// A function whose calls take less than this is called too often rather than too slow.
 const SHORT_CALL_S: f64 = 100e-9;
 
@@ -81,8 +83,12 @@ impl Words<'_> {
         let there = within.map(|least| format!(", {} of it there at least", time(least))).unwrap_or_default();
         let of = format!("{up_to}{} of {}{outside_mpi}", time(longest), time(outside));
         let what = format!("{who} {waits} for files, timers or other processes, for {of}{there}{}", files.unwrap_or_default());
-        let attempt = "`tare profile --metrics io-time,io-calls` tells whether it is files, and which";
-        ("F-asleep", what, in_files.is_none().then(|| attempt.to_string()))
+        let attempt = match in_files {
+            None => "`tare profile --metrics io-time,io-calls` tells whether it is files, and which",
+            Some(files) if files.seconds >= MOSTLY_FILES * longest => "fewer and larger reads and writes, or other work meanwhile",
+            Some(_) => "less that waits for timers or other processes, or other work meanwhile",
+        };
+        ("F-asleep", what, Some(attempt.to_string()))
     }
 
     pub(super) fn threads(
@@ -201,12 +207,13 @@ impl Words<'_> {
             return ("F-messages", what, Some(attempt.to_string()));
         }
         if messages == 0 {
-            return ("F-messages", format!("{} {besides}", calls_that("take")), None);
+            let attempt = "fewer of these calls, or non-blocking ones with work beside them";
+            return ("F-messages", format!("{} {besides}", calls_that("take")), Some(attempt.to_string()));
         }
         let size = byte_size(each, self.glyphs);
         let what = format!("{} {} messages of {size} on average, which takes {besides}", calls_that("move"), count(messages, self.glyphs));
-        let attempt = (each < SMALL_MESSAGE).then(|| "fewer and larger messages".to_string());
-        ("F-messages", what, attempt)
+        let attempt = if each < SMALL_MESSAGE { "fewer and larger messages" } else { "fewer bytes, or non-blocking calls with work beside them" };
+        ("F-messages", what, Some(attempt.to_string()))
     }
 }
 
@@ -238,14 +245,17 @@ mod tests {
             let kind = FindingKind::Asleep { ranks: ranks.to_vec(), longest_s: 1.5, outside_s: 4.0, within_s, in_files };
             let found = in_words(kind, Certainty::Sure, &Run::default());
             assert_eq!((found.id, found.at.as_str()), ("F-asleep", if within_s.is_some() { "Sleep in MPI_Send" } else { "Sleep" }));
-            (found.what.replace(Glyphs::UNICODE.thin_space, " "), found.attempt.is_some())
+            (found.what.replace(Glyphs::UNICODE.thin_space, " "), found.attempt.expect("something to try"))
         };
-        let (what, has_attempt) = asleep(&[2], None, None);
-        assert_eq!((what.as_str(), has_attempt), ("rank 2 waits for files, timers or other processes, for 1.50 s of 4.00 s outside MPI", true));
-        let (what, has_attempt) = asleep(&[1, 2], None, Some(InFiles { seconds: 0.7, region: Some(RegionIndex(0)) }));
+        let (what, attempt) = asleep(&[2], None, None);
+        assert_eq!(what, "rank 2 waits for files, timers or other processes, for 1.50 s of 4.00 s outside MPI");
+        assert_eq!(attempt, "`tare profile --metrics io-time,io-calls` tells whether it is files, and which");
+        let in_files = |seconds| Some(InFiles { seconds, region: Some(RegionIndex(0)) });
+        let (what, attempt) = asleep(&[1, 2], None, in_files(0.7));
         let expected = "ranks 1–2 wait for files, timers or other processes, for up to 1.50 s of 4.00 s outside MPI; reading and writing files took 700 ms, \
              most of it in MPI_Send";
-        assert_eq!((what.as_str(), has_attempt), (expected, false));
+        assert_eq!((what.as_str(), attempt.as_str()), (expected, "less that waits for timers or other processes, or other work meanwhile"));
+        assert!(asleep(&[2], None, in_files(1.4)).1.contains("reads and writes"));
         let (what, _) = asleep(&[2], Some(1.2), None);
         assert!(what.ends_with("for 1.50 s of 4.00 s outside MPI, 1.20 s of it there at least"), "{what}");
     }
