@@ -206,7 +206,9 @@ impl Certainty {
     }
 }
 
-/// The findings of a run, those with most to win first; behind them that ranks had no processor, which is none about the program.
+/// The findings of a run: those that are sure or likely, with most to win first; those that are possible, likewise, unless half of their sum is
+/// explained by processors that ranks did not have; a hot spot where nothing but sleep was found; last that ranks had no processor, which is none
+/// about the program.
 #[must_use]
 pub fn findings(profile: &Profile, compensated: &Compensated, tree: &CallTree, places: &[WaitPlace]) -> Vec<Finding> {
     let ranks = Peers::ranks(profile);
