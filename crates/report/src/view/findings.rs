@@ -460,7 +460,10 @@ mod tests {
             outside_s: 0.4,
             unsure_s: 0.0,
         };
-        let asleep = |in_files_s| FindingKind::Asleep { ranks: vec![0], longest_s: 1.0, outside_s: 2.0, within_s: None, in_files_s };
+        let asleep = |in_files_s: Option<f64>| {
+            let in_files = in_files_s.map(|seconds| tare_compensate::whole::InFiles { seconds, region: None });
+            FindingKind::Asleep { ranks: vec![0], longest_s: 1.0, outside_s: 2.0, within_s: None, in_files }
+        };
         let messages = |messages, bytes| FindingKind::Messages { calls: 9, messages, bytes };
         let kinds = || {
             let mut kinds = vec![
