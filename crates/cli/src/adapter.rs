@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use tare_image::Image;
-use tare_image::lines::Lines;
+use tare_image::lines::{Inside, Lines};
 use tare_rewrite::adapter::{Adapter, Level, Libraries, SHIPPED, Snippets, Subject, Wanted, shipped};
 use tare_rewrite::check::{CheckError, Checked, Made};
 use tare_rewrite::snippet::AdapterError;
@@ -170,7 +170,7 @@ pub(crate) fn check(
     let chosen = analysis.select(choice)?;
     let wanted = wanted(analysis, &chosen.selection, adapter, choice.levels_asked())?;
     compile(analysis, &wanted, adapter, path, |snippets, sites, lines| {
-        let source = |address| lines.and_then(|lines| lines.location(address));
+        let source = |inside: Inside<'_>| lines.and_then(|lines| lines.place(inside));
         let made = Made { selected: sites, source: &source, probes: snippets };
         Ok(tare_rewrite::check::check_made(&analysis.image, &analysis.program, bytes, &made, None))
     })

@@ -9,7 +9,7 @@ use tare_code::{Function, Metrics, Program};
 use tare_image::Image;
 use tare_image::debug::DebugSections;
 use tare_image::inlines::Inlines;
-use tare_image::lines::Lines;
+use tare_image::lines::{Inside, Lines};
 use tare_report::instrument::RefusedSite;
 use tare_rewrite::adapter::Level;
 use tare_rewrite::insertion::{Probes, Scope};
@@ -206,7 +206,7 @@ impl<'data> Analysis<'data> {
 
     /// Makes the copy in which these functions get probes of a kind.
     pub(crate) fn write(&self, sites: &[Site], lines: Option<&Lines<'_>>, poison: bool, probes: &dyn Probes) -> Result<Copy, Failure> {
-        let source = |address| lines.and_then(|lines| lines.location(address));
+        let source = |inside: Inside<'_>| lines.and_then(|lines| lines.place(inside));
         let original = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
         let (folder, path) = (original.parent().map(Path::to_string_lossy), original.to_string_lossy());
         let request = Request {

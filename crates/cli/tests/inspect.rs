@@ -93,8 +93,7 @@ fn loops_and_calls_are_listed_with_their_lines() {
     program(&place, &["-g"]);
     let csv = shown(&place, &["shown", "--loops", "--format", "csv", "--functions", "nest", "--sort", "depth"]);
     assert_eq!(column(&csv, "depth"), ["1", "2", "3"]);
-    let lines = column(&csv, "line");
-    assert!(lines.iter().all(|line| ["10", "11", "12", "13"].contains(&line.as_str())), "{lines:?}");
+    assert_eq!(column(&csv, "line"), ["10", "11", "12"]);
     let csv = shown(&place, &["shown", "--calls", "--format", "csv", "--sort", "line"]);
     let calls: Vec<(String, String)> = column(&csv, "name").into_iter().zip(column(&csv, "callee")).collect();
     for (caller, callee) in [("nest", "leaf"), ("host", "leaf"), ("main", "nest"), ("main", "printf")] {

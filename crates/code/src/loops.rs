@@ -11,6 +11,8 @@
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
+use tare_image::lines::Inside;
+
 use crate::cfg::Cfg;
 use crate::components::components;
 use crate::dominators::Dominators;
@@ -38,6 +40,12 @@ pub struct Loop {
 }
 
 impl Loop {
+    /// What the source place of the loop is found by.
+    #[must_use]
+    pub fn inside(&self) -> Inside<'_> {
+        Inside::Loop { header: self.header, back_edges: &self.back_edges }
+    }
+
     /// Whether a block belongs to it.
     #[must_use]
     pub fn contains(&self, block: usize) -> bool {

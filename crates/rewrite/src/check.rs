@@ -9,12 +9,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tare_code::{ENDBR64, Program, Threads};
-use tare_format::description::{Description, FLAG_CALL_SITES, FLAG_ITERATIONS, FLAG_LEAF, FLAG_LOOPS, RegionKind};
+use tare_format::description::{Description, FLAG_CALL_SITES, FLAG_ITERATIONS, FLAG_LEAF, FLAG_LOOPS, Region, RegionKind};
 use tare_image::Image;
-use tare_image::lines::Location;
+use tare_image::lines::{Inside, Location};
 
+use crate::begin::Begin;
 use crate::insertion::Probes;
-use crate::{Clock, Levels, Native, Regions, Request, RewriteError, Selection, Written, verify, write_image};
+use crate::{Clock, Levels, Native, Regions, Request, RewriteError, Selection, Source, Written, verify, write_image};
 
 /// Why an image is not what instrumenting its original gives.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -92,8 +93,8 @@ pub fn description(image: &Image<'_>) -> Result<Description, CheckError> {
 pub struct Made<'a> {
     /// The functions in which they are.
     pub selected: &'a [Selection],
-    /// Where a link address of the original is in the source.
-    pub source: &'a dyn Fn(u64) -> Option<Location>,
+    /// Where loops and call sites of the original are in the source.
+    pub source: &'a Source<'a>,
     /// The probes.
     pub probes: &'a dyn Probes,
 }
@@ -106,7 +107,7 @@ pub fn check(original: &Image<'_>, program: &Program, bytes: &[u8], threads: Opt
     let copy = Copy::read(original, bytes)?;
     let selected = selections(program, &copy.description)?;
     let places = places(&copy.description);
-    let source = |address: u64| places.get(&address).cloned();
+    let source = |inside: Inside<'_>| places.get(&Begin::of(inside)).cloned();
     copy.compare(original, program, &Made { selected: &selected, source: &source, probes: &Native }, threads)
 }
 
@@ -195,9 +196,10 @@ fn selections(program: &Program, description: &Description) -> Result<Vec<Select
 }
 
 /// Source places of loops and call sites.
-fn places(description: &Description) -> BTreeMap<u64, Location> {
-    let inside = description.regions.iter().filter(|region| region.kind != RegionKind::Function && (!region.file.is_empty() || region.line != 0));
-    inside.map(|region| (region.address, Location { file: region.file.clone(), line: region.line })).collect()
+fn places(description: &Description) -> BTreeMap<Begin, Location> {
+    let known = description.regions.iter().filter(|region| !region.file.is_empty() || region.line != 0);
+    let place = |region: &Region| Some((Begin::of_region(region)?, Location { file: region.file.clone(), line: region.line }));
+    known.filter_map(place).collect()
 }
 
 /// Whether more of what stands behind the entries of moved functions is traps than what the original has there. Jumps are neither, so that

@@ -3,6 +3,7 @@
 use tare_code::{Function, Program};
 use tare_format::description::{Description, FLAG_CALL_SITES, FLAG_ITERATIONS, FLAG_LEAF, FLAG_LOOPS, IDENTITY, Region, RegionKind};
 use tare_image::Image;
+use tare_image::lines::Inside;
 
 use crate::insertion::Scope;
 use crate::plan::Moved;
@@ -126,7 +127,11 @@ impl Describer<'_, '_> {
         if is_function {
             return self.details.map_or_else(Default::default, |details| (details.file.clone(), details.line, details.last_line));
         }
-        let place = self.request.source.and_then(|source| source(region.range.start));
+        let inside = match region.scope {
+            Scope::CallSite(_) => Inside::Call(region.range.start),
+            _ => Inside::Loop { header: region.range.start, back_edges: &region.back_edges },
+        };
+        let place = self.request.source.and_then(|source| source(inside));
         place.map_or_else(Default::default, |place| (place.file, place.line, 0))
     }
 

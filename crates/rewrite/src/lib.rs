@@ -10,6 +10,7 @@
 pub mod adapter;
 mod addresses;
 mod assemble;
+mod begin;
 pub mod check;
 mod copies;
 mod decode;
@@ -34,7 +35,7 @@ use std::time::{Duration, Instant};
 
 use tare_code::{Function, Program, Threads};
 use tare_format::description::{make_room_for_questions, set_questions};
-use tare_image::lines::Location;
+use tare_image::lines::{Inside, Location};
 use tare_image::{Image, Kind};
 
 use elf::dynamic::{Paths, relocation_table_size};
@@ -76,13 +77,16 @@ impl Selection {
     }
 }
 
+/// Finds the source places of loops and call sites of an image.
+pub type Source<'a> = dyn Fn(Inside<'_>) -> Option<Location> + 'a;
+
 /// What is to be done to an image.
 #[derive(Clone, Copy, Default)]
 pub struct Request<'a> {
     /// The functions to be instrumented, in any order.
     pub selected: &'a [Selection],
     /// Finds the source places of loops and call sites.
-    pub source: Option<&'a dyn Fn(u64) -> Option<Location>>,
+    pub source: Option<&'a Source<'a>>,
     /// Directory of the original: takes the place of `$ORIGIN` in the image's search paths.
     pub origin: Option<&'a str>,
     /// Path of the original, for the description.

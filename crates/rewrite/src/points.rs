@@ -81,6 +81,14 @@ pub(crate) struct Region {
     pub(crate) range: Range<u64>,
     /// The callee of a direct call.
     pub(crate) callee: Option<u64>,
+    /// Link addresses of the instructions that lead back to a loop's header.
+    pub(crate) back_edges: Vec<u64>,
+}
+
+impl Region {
+    const fn of(scope: Scope, range: Range<u64>) -> Self {
+        Self { scope, range, callee: None, back_edges: Vec::new() }
+    }
 }
 
 /// What leads to an arrival.
@@ -116,9 +124,9 @@ impl Points {
         self.ways.get(&(way, at)).copied()
     }
 
-    fn region(&mut self, scope: Scope, range: Range<u64>, callee: Option<u64>) -> u32 {
+    fn region(&mut self, region: Region) -> u32 {
         let index = u32::try_from(self.regions.len()).unwrap_or(u32::MAX);
-        self.regions.push(Region { scope, range, callee });
+        self.regions.push(region);
         index
     }
 
@@ -177,7 +185,7 @@ pub(crate) struct Wanted {
 
 /// The entries and exits of the function itself.
 fn function_points(points: &mut Points, function: &Function, body: &Body, has_clean_copy: bool) {
-    let region = points.region(Scope::Function, function.entry..function.entry + function.size(), None);
+    let region = points.region(Region::of(Scope::Function, function.entry..function.entry + function.size()));
     let place = |point, address| Place {
         point,
         scope: Scope::Function,

@@ -2,10 +2,12 @@
 
 mod common;
 
-use common::{Bench, at_levels};
+use common::{Bench, at_levels, regions};
 use iced_x86::{Decoder, DecoderOptions, Register};
 use tare_code::{Program, Threads};
+use tare_format::description::RegionKind;
 use tare_image::Image;
+use tare_image::lines::{Inside, Location};
 use tare_rewrite::check::{CheckError, Checked, check, description};
 use tare_rewrite::insertion::{Additions, Inserted, Place, Probes, Scope, Value};
 use tare_rewrite::{Levels, Native, Output, Request, RewriteError, Selection, instrument};
@@ -80,6 +82,31 @@ fn copies_of_programs_of_tiny_functions_pass_poisoned_or_not() {
             assert_eq!(checked(&original, &output.bytes), Ok(expected), "{flags} {poison}");
         }
     }
+}
+
+#[test]
+fn a_loop_that_begins_with_a_call_keeps_a_line_of_its_own() {
+    let bench = Bench::new();
+    let original = std::fs::read(bench.build("met.c", "-O2 -Wl,--build-id=none", "original")).expect("the program");
+    let image = Image::parse(&original).expect("an image");
+    let program = Program::analyse(&image).expect("code");
+    let main = program.functions.iter().position(|one| one.name == "main").expect("its function");
+    // With iterations as well, the call would be refused for its depth.
+    let selected = [Selection { levels: Levels { iterations: false, ..Levels::ALL }, ..Selection::of(main) }];
+    let source = |inside: Inside<'_>| {
+        let line = match inside {
+            Inside::Call(_) => 12,
+            Inside::Loop { back_edges, .. } => 10 + back_edges.len() as u32,
+        };
+        Some(Location { file: "met.c".to_owned(), line })
+    };
+    let request = Request { selected: &selected, source: Some(&source), path: "/some/where/met", ..Request::default() };
+    let output = instrument(&image, &program, &request, &Native).expect("it can be instrumented");
+    let inside = regions(&output.bytes).into_iter().filter(|region| region.kind != RegionKind::Function);
+    let places: Vec<(RegionKind, u64, u32)> = inside.map(|region| (region.kind, region.address, region.line)).collect();
+    let begin = places.first().map_or(0, |place| place.1);
+    assert_eq!(places, [(RegionKind::Loop, begin, 11), (RegionKind::CallSite, begin, 12)]);
+    assert_eq!(checked(&original, &output.bytes).map(|found| found.regions), Ok(output.regions));
 }
 
 /// Loops that are refused leave the call in them refused for its depth, which it would not have if nobody had asked for

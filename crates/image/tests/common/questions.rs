@@ -3,7 +3,7 @@
 use tare_image::Image;
 use tare_image::debug::{DebugFile, DebugSections, embedded_symbols};
 use tare_image::inlines::Inlines;
-use tare_image::lines::Lines;
+use tare_image::lines::{Inside, Lines};
 
 /// Of each kind of thing in a file, so many are asked about.
 const SOME: usize = 64;
@@ -42,6 +42,7 @@ pub(crate) fn ask_debug_file(bytes: &[u8]) {
     if let Some(lines) = Lines::new(&sections) {
         for address in [0, 0x1000, 0x1139, 0x40_1000, u64::MAX] {
             let _ = (lines.location(address), lines.location_in_host(address), lines.function(address));
+            let _ = lines.place(Inside::Loop { header: address, back_edges: &[address, address.saturating_add(8)] });
             let range = address..address.saturating_add(64);
             let _ = lines.span(std::slice::from_ref(&range));
         }

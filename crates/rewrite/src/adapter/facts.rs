@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::adapter::probes::{Chosen, Snippets, Wanted};
 use crate::adapter::record::{Facts, RecordLayout};
+use crate::begin::Begin;
 use crate::insertion::{Place, Scope, Value};
 use crate::snippet::ast::Context;
 use crate::snippet::check::Template;
@@ -41,7 +42,8 @@ impl<'a> RegionFacts<'a> {
             Scope::Function => return facts,
             Scope::Loop(number) | Scope::Iteration(number) | Scope::CallSite(number) => number,
         };
-        let (file, line) = chosen.places.get(&place.address).map_or(("", 0), |(file, line)| (file.as_str(), *line));
+        let known = Begin::at(place.scope, place.address).and_then(|begin| chosen.places.get(&begin));
+        let (file, line) = known.map_or(("", 0), |known| (known.file.as_str(), known.line));
         facts = Self { file, line, last_line: 0, number: number + 1, address: place.address, ..facts };
         if let Scope::CallSite(_) = place.scope {
             facts.callee = snippets.callee(chosen.wanted.function, place.address).unwrap_or_default();

@@ -13,15 +13,16 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
-use tare_code::{Edges, Flow, Liveness, Program};
+use tare_code::{Edges, Flow, Liveness, Loop, Program};
 use tare_image::Image;
-use tare_image::lines::Lines;
+use tare_image::lines::{Inside, Lines, Location};
 
 use crate::adapter::build::{Builder, Site, Sites};
 use crate::adapter::facts::{AtSite, RegionFacts};
 use crate::adapter::link::{Found, Libraries, link};
 use crate::adapter::record::{RecordLayout, append};
 use crate::adapter::{Adapter, Alternative, Level, Point};
+use crate::begin::Begin;
 use crate::insertion::{self, Additions, Field, Inserted, Insertion, Place, Probes, Scope, Value, VariableField};
 use crate::snippet::ast::Context;
 use crate::snippet::compile::Registers;
@@ -86,8 +87,8 @@ pub(super) struct Chosen<'a> {
     functions: Option<usize>,
     loops: Option<usize>,
     callsites: Option<usize>,
-    /// File and line of calls and of what is jumped back to.
-    pub(super) places: HashMap<u64, (String, u32)>,
+    /// File and line of calls and loops.
+    pub(super) places: HashMap<Begin, Location>,
 }
 
 impl<'a> Snippets<'a> {
@@ -302,7 +303,7 @@ impl<'a> Chosen<'a> {
         Ok(chosen)
     }
 
-    /// Looks up the source places of calls and of the headers of loops.
+    /// Looks up the source places of calls and loops.
     fn find_places(&mut self, subject: Subject<'_>) {
         let (Some(lines), Some(function)) = (subject.lines, subject.program.functions.get(self.wanted.function)) else { return };
         let body = subject.program.body(subject.image, function);
@@ -311,11 +312,9 @@ impl<'a> Chosen<'a> {
             matches!(flow, Call { .. } | IndirectCall | TailCall { .. } | IndirectTailCall | BranchTailCall { .. })
         };
         let calls = body.instructions.iter().filter(|instruction| is_call(&instruction.flow)).map(|instruction| instruction.address);
-        let loops = self.loops.is_some().then(|| subject.program.cfg(function, &body).loops(&body));
-        for at in calls.chain(loops.iter().flat_map(|loops| loops.iter()).map(|one| one.header)) {
-            if let Some(found) = lines.location(at) {
-                self.places.insert(at, (found.file, found.line));
-            }
-        }
+        let loops = self.loops.is_some().then(|| subject.program.cfg_with_unwinding(subject.image, function, &body).loops(&body));
+        let loops = loops.iter().flat_map(|loops| loops.iter());
+        let inside = calls.map(Inside::Call).chain(loops.map(Loop::inside));
+        self.places = inside.filter_map(|inside| Some((Begin::of(inside), lines.place(inside)?))).collect();
     }
 }

@@ -13,7 +13,7 @@ use tare_format::probe::{MOST_OPEN_REGIONS, MOST_OPEN_REGIONS_OF_LEAF};
 use tare_image::Image;
 
 use super::stack;
-use super::{Placed, Points, Slot, Wanted, Way};
+use super::{Placed, Points, Region, Slot, Wanted, Way};
 use crate::insertion::{Place, Point, Scope};
 use crate::reason::SiteReason;
 
@@ -192,8 +192,9 @@ impl<'a, 'data> Finder<'a, 'data> {
             }
             let size = one.blocks.iter().filter_map(|&block| self.size_of(block)).sum::<u64>();
             let range = one.header..one.header + size;
-            let region = levels.loops.then(|| self.points.region(Scope::Loop(number), range.clone(), None));
-            let iteration = levels.iterations.then(|| self.points.region(Scope::Iteration(number), range, None));
+            let of_it = |scope| Region { back_edges: one.back_edges.clone(), ..Region::of(scope, range.clone()) };
+            let region = levels.loops.then(|| self.points.region(of_it(Scope::Loop(number))));
+            let iteration = levels.iterations.then(|| self.points.region(of_it(Scope::Iteration(number))));
             if let Some(place) = self.nesting.get_mut(index) {
                 *place = Nesting { level: outside + 1, region, iteration };
             }
@@ -251,7 +252,7 @@ impl<'a, 'data> Finder<'a, 'data> {
                 self.faults.push((scope, reason));
                 continue;
             }
-            let region = self.points.region(scope, one.address..one.end(), callee);
+            let region = self.points.region(Region { callee, ..Region::of(scope, one.address..one.end()) });
             let place = Place { level, is_tail_call: is_tail_call(one.flow), ..mid_body(Point::CallBefore, scope, one.address) };
             let slot = if matches!(one.flow, Flow::BranchTailCall { .. }) { Slot::Taken } else { Slot::Before };
             self.points.placed.push(Placed { at: one.address, slot, region, place });

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tare_code::{Flow, Program, Threads};
 use tare_image::inlines::Inlines;
-use tare_image::lines::Lines;
+use tare_image::lines::{Inside, Lines};
 use tare_report::inspect::compare::Fingerprint;
 use tare_report::inspect::{Call, Function, Inlined, Loop, Part};
 
@@ -123,7 +123,7 @@ fn loops(program: &Program, function: &tare_code::Function, body: &tare_code::Bo
         instructions[parent] += instructions[own];
     }
     let found = found.iter().zip(instructions).map(|(one, instructions)| {
-        let (file, line) = place(lines, one.header);
+        let (file, line) = place(lines, one.inside());
         Loop {
             header: one.header,
             depth: one.depth,
@@ -149,7 +149,7 @@ fn calls(analysis: &Analysis<'_>, body: &tare_code::Body, lines: Option<&Lines<'
             _ => return None,
         };
         let callee = analysis.program.callee(&analysis.image, one).map(str::to_owned);
-        let (file, line) = place(lines, one.address);
+        let (file, line) = place(lines, Inside::Call(one.address));
         let callee_demangled = callee.as_deref().map(|name| analysis.shown(name));
         Some(Call { address: one.address, kind, callee, callee_demangled, file, line })
     });
@@ -177,7 +177,7 @@ fn inlined(inlines: &Inlines, function: &tare_code::Function) -> Vec<Inlined> {
     found
 }
 
-fn place(lines: Option<&Lines<'_>>, address: u64) -> (Option<String>, Option<u32>) {
-    let found = lines.and_then(|lines| lines.location(address));
+fn place(lines: Option<&Lines<'_>>, inside: Inside<'_>) -> (Option<String>, Option<u32>) {
+    let found = lines.and_then(|lines| lines.place(inside));
     found.map_or((None, None), |place| (Some(place.file), Some(place.line)))
 }
