@@ -5,7 +5,7 @@
 //! The line of a loop stands on no one instruction: optimising compilers put the condition at the end, where the branch that leads
 //! back has its line, and the header has that of the body. It is the least line of the header and the back edges, in the
 //! innermost function, inlined ones included, that all of them are in. What that calls says nothing of it while anything else does; nor
-//! does the line where the function is declared, which outer loops of Fortran have in some of their branches.
+//! does the line where a function is declared that is not inlined, which outer loops of Fortran have in some of their branches.
 
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -121,7 +121,8 @@ impl<'a> Lines<'a> {
         let own = others.iter().map(shared).min().unwrap_or(first.len()).checked_sub(1)?;
         let places = || inwards.iter().filter_map(|frames| Some((frames.len(), frames.get(own)?.place.as_ref()?)));
         let (_, Location { file, .. }) = places().next()?;
-        let declared = self.declaration(header, first.get(own)?.entry).filter(|place| place.file == *file).map_or(0, |place| place.line);
+        let host = self.declaration(header, first.first()?.entry).filter(|place| own == 0 && place.file == *file);
+        let declared = host.map_or(0, |place| place.line);
         let of_it = places().filter(|(_, place)| place.file == *file && place.line > declared);
         // Its own instructions speak before those that it calls.
         let (_, place) = of_it.min_by_key(|&(frames, place)| (frames > own + 1, place.line))?;

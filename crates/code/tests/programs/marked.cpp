@@ -47,10 +47,15 @@ KEEP int words(const std::vector<int> &all)
     return n;
 }
 
+static inline __attribute__((always_inline)) double halved(double s, int n) { while (n--) // loop
+        s = s * 0.5 + std::rand();
+    return s;
+}
+
 int main(int c, char **)
 {
     Grid grid{std::vector<double>(c + 10, 1.0)};
     int n = words(std::vector<int>(c + 5, c));
     each(c, [&](int i) { n += i * std::rand(); });
-    return grid.smooth(c) > n;
+    return grid.smooth(c) > halved(n, c);
 }
