@@ -247,7 +247,8 @@ export function themeSwitch(redraw) {
     redraw();
   };
   set(kept("theme"));
-  matchMedia(DARK).addEventListener("change", redraw);
+  // Paper asks for light while its pages are laid out: what is drawn anew then has the sizes of other pages.
+  matchMedia(DARK).addEventListener("change", () => matchMedia("print").matches || redraw());
   // What is drawn for paper is drawn before paper is there.
   for (const [event, looks] of [["beforeprint", () => "light"], ["afterprint", () => theme]]) {
     window.addEventListener(event, () => {

@@ -5,7 +5,7 @@ use tare_profile::{Profile, RegionKind};
 use tare_report::Run;
 
 use crate::chromium::Browser;
-use crate::support::{alone_and_lossy, master_and_worker, run};
+use crate::support::{alone_and_lossy, many, master_and_worker, run};
 use crate::{EXAMINE, NOTHING_STICKS_OUT, is_quiet, made, with_levels};
 
 #[test]
@@ -246,6 +246,25 @@ fn paper_is_light_also_where_dark_was_chosen() {
     assert_eq!(browser.text(ground), "#FFFFFF", "canvases are drawn now");
     browser.value("window.dispatchEvent(new Event('afterprint'))");
     assert_eq!(browser.text(ground), "#14181D", "it is dark again");
+    is_quiet(&browser);
+}
+
+#[test]
+fn a_dark_system_prints_as_many_pages_as_a_light_one() {
+    let mut browser = Browser::start();
+    browser.size(1280, 900);
+    let html = made(&run(), &many(60, 12));
+    let mut sheets = Vec::new();
+    for scheme in ["light", "dark"] {
+        browser.call("Emulation.setEmulatedMedia", json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]}));
+        browser.open(&html);
+        sheets.push(browser.sheets());
+        // While pages are laid out nothing is drawn anew.
+        browser.value("tare.model.listen((changed) => changed.includes('theme') && matchMedia('print').matches && (globalThis.redrawn = true))");
+        sheets.push(browser.sheets());
+        assert_eq!(browser.value("globalThis.redrawn ?? false"), json!(false), "{scheme}");
+    }
+    assert!(sheets[0] > 3 && sheets.iter().all(|&number| number == sheets[0]), "{sheets:?}");
     is_quiet(&browser);
 }
 

@@ -203,6 +203,13 @@ impl Browser {
         self.call("Emulation.setDeviceMetricsOverride", parameters);
     }
 
+    /// How many pages of paper it takes.
+    pub(crate) fn sheets(&mut self) -> usize {
+        let printed = self.call("Page.printToPDF", json!({"paperWidth": 8.27, "paperHeight": 11.69}));
+        let pdf = base64::engine::general_purpose::STANDARD.decode(printed["data"].as_str().expect("a document")).expect("base64");
+        pdf.windows(12).filter(|words| *words == b"/Type /Page\n").count()
+    }
+
     /// Keeps a picture of the whole page, where somebody wants to look.
     pub(crate) fn picture(&mut self, name: &str) {
         let Some(folder) = std::env::var_os("TARE_SCREENSHOTS").map(PathBuf::from) else { return };
