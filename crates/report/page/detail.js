@@ -22,9 +22,39 @@ export class Detail {
     model.listen((changed) => {
       if (["region", "path", "values", "ranks"].some((key) => changed.includes(key))) this.draw(changed.includes("region"));
     });
+    new ResizeObserver(() => this.keepClear()).observe(this.root);
   }
 
+  /** Nothing that is brought into sight comes to lie under the panel, where it lies over the views. */
+  keepClear() {
+    const { left, height } = this.root.getBoundingClientRect();
+    document.documentElement.style.setProperty("--covered", `${left > 0 ? 0 : height}px`);
+  }
+
+  /** Goes into the panel, and back to where the reader was. */
+  goOrReturn() {
+    if (this.root.contains(document.activeElement)) this.leave();
+    else if (!this.root.hidden) {
+      this.from = document.activeElement;
+      this.root.focus({ preventScroll: true });
+    }
+  }
+
+  leave() {
+    const back = this.from?.checkVisibility() && this.from !== document.body ? this.from : document.querySelector("#regions .vtable");
+    back.focus({ preventScroll: true });
+  }
+
+  /** What has the focus may be drawn anew: it stays in the panel while that is there. */
   draw(isNew) {
+    const hadFocus = this.root.contains(document.activeElement);
+    this.fill(isNew);
+    this.keepClear();
+    if (hadFocus && this.root.hidden) this.leave();
+    else if (hadFocus) this.root.focus({ preventScroll: true });
+  }
+
+  fill(isNew) {
     const { model } = this;
     const { region, path } = model.state;
     this.root.hidden = region === NONE && path === NONE;

@@ -13,6 +13,7 @@ export const HELP = [
   ["Enter", "zoom into what is selected; among callers and callees it selects"],
   ["Esc ⌫", "zoom out; Esc then selects nothing, and then searches nothing"],
   ["[ ]", "back and forward among what was zoomed into"],
+  ["d", "details of what is selected, and back"],
   ["s", "source of what is selected"],
   ["r", "ranks: 0-3,8, host:NAME, max, slowest 8; Enter selects them, Esc all"],
   ["t", "table in the place of a picture, and back"],
@@ -40,6 +41,7 @@ export function listenForKeys(views, sections, search) {
     if (event.key === "/") write(search);
     else if (event.key === "n" || event.key === "N") views.table.nextHit(event.key === "n" ? 1 : -1);
     else if (event.key === "m") model.cycleValues();
+    else if (event.key === "d") views.detail.goOrReturn();
     else if (event.key === "s") go("source");
     else if (event.key === "r") write(byId("ranks-field"));
     else if (event.key === "[") views.icicle?.back();

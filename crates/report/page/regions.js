@@ -102,6 +102,7 @@ export class Regions {
     if (item && this.isHit(item)) {
       if (item.path !== undefined) this.model.selectPath(item.path);
       else this.model.selectRegion(item.region);
+      this.table.show(this.table.focus);
     }
     this.table.root.focus({ preventScroll: true });
   }

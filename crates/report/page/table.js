@@ -136,7 +136,7 @@ export class VirtualTable {
     this.focus = Math.max(0, Math.min(this.count - 1, index));
     this.reveal();
     if (this.count) this.act(this.focus, "select");
-    this.draw();
+    this.show(this.focus);
   }
 
   /** Brings a row into sight, without choosing it. */
@@ -144,6 +144,7 @@ export class VirtualTable {
     this.focus = index;
     this.reveal();
     this.draw();
+    this.body.querySelector(".focus")?.scrollIntoView({ block: "nearest" });
   }
 
   reveal() {

@@ -59,7 +59,7 @@ pub(super) fn write(html: &mut String, parts: &Parts<'_>) {
     trust(html, parts);
     filled(html, &FILLED[4]);
     about(html, parts);
-    html.push_str("</main><aside id=\"detail\" aria-label=\"Selected region\" hidden></aside></div>");
+    html.push_str("</main><aside id=\"detail\" tabindex=\"-1\" aria-label=\"Selected region\" hidden></aside></div>");
     html.push_str("<div id=\"status\" role=\"status\" aria-live=\"polite\"></div>");
 }
 
