@@ -81,13 +81,28 @@ function carry(from, to) {
     }
     [is.table.sorted, is.table.isDescending] = [was.table.sorted, was.table.isDescending];
     is.table.arrange();
+    is.table.follow();
   }
   const boxes = (frame) => [...frame.contentDocument.querySelectorAll(".vtable")];
   const before = boxes(from);
   boxes(to).forEach((box, index) => (box.scrollTop = before[index]?.scrollTop ?? 0));
   to.contentWindow.scrollTo(from.contentWindow.scrollX, from.contentWindow.scrollY);
-  const focus = from.contentDocument.activeElement?.id;
-  if (focus) to.contentDocument.getElementById(focus)?.focus({ preventScroll: true });
+  carryFocus(from, to);
+}
+
+/** The focus goes to what stands for the same thing, where the reader is in the page: called the same in the same part, else in the same place. */
+function carryFocus(from, to) {
+  if (document.activeElement !== from) return;
+  const at = from.contentDocument.activeElement;
+  to.contentWindow.focus();
+  const part = at?.closest("section, aside, header");
+  if (!part) return;
+  const others = (part) => (part ? [part, ...part.querySelectorAll("*")].filter(({ tagName }) => tagName === at.tagName) : []);
+  const name = (one) => `${one.id} ${one.getAttribute("aria-label") ?? (one.textContent || one.value)}`;
+  const [was, is] = [others(part), others(to.contentDocument.querySelector(part.id ? `#${part.id}` : part.tagName))];
+  const same = is.filter((one) => name(one) === name(at));
+  const place = was.filter((one) => name(one) === name(at)).indexOf(at);
+  (same[place] ?? is[was.indexOf(at)])?.focus({ preventScroll: true });
 }
 
 async function refresh() {

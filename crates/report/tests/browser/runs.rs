@@ -175,3 +175,49 @@ fn the_page_of_a_run_that_goes_on_is_read_anew_and_keeps_what_was_selected() {
     assert_eq!(browser.complaints, Vec::<String>::new());
     browser.picture("live");
 }
+
+#[test]
+fn the_focus_stays_where_it_is_while_the_page_is_read_anew() {
+    let mut browser = Browser::start();
+    let first = master_and_worker();
+    let readings = [&first, &later(&first)].map(|profile| made(&run(), profile));
+    let page = "document.querySelector('iframe.shown').contentWindow";
+    let at = format!(
+        "(({{ id, className, tagName, ariaLabel }}) => [document.activeElement.tagName, tagName, id || className, ariaLabel].join(' '))({page}.document.activeElement)"
+    );
+    let places = [
+        (".vtable", "#regions .vtable", "IFRAME DIV vtable Regions"),
+        ("a button", "#waits button.show", "IFRAME BUTTON show show MPI_Recv"),
+        ("a head", "#regions .vhead .c-inclusive button", "IFRAME BUTTON  "),
+        ("a picture", "#icicle canvas", "IFRAME CANVAS  "),
+        ("the details", "#detail .close", "IFRAME BUTTON close Close"),
+    ];
+    for (what, selector, expected) in places {
+        let address = stand_in::serve(tare_report::html::live("pi"), readings.to_vec());
+        browser.visit(&format!("http://{address}/?token=secret"));
+        browser.until("Number(document.documentElement.dataset.readings) >= 1");
+        browser.value(&format!("{page}.tare.model.selectRegion([...{page}.tare.model.strings.names].indexOf('MPI_Recv'))"));
+        browser.value(&format!("{page}.document.querySelector('{selector}').focus()"));
+        let before = browser.text(&at);
+        assert!(before.starts_with(expected), "{what}: {before}");
+        browser.until("document.documentElement.dataset.over === 'yes'");
+        assert_eq!(browser.number("Number(document.documentElement.dataset.readings)"), 2.0);
+        let after = browser.text(&at);
+        assert!(after.starts_with(expected), "{what}: {after}");
+        if what == ".vtable" {
+            let selected = format!("{page}.document.querySelector('#detail h2').textContent");
+            let row = format!("{page}.document.querySelector('#regions .vrow.focus .c-name').textContent.trim()");
+            assert_eq!((browser.text(&selected), browser.text(&row)), ("MPI_Recv".into(), "MPI_Recv".into()));
+            browser.key("ArrowUp");
+            assert_ne!(browser.text(&selected), "MPI_Recv", "keys go on in it");
+        }
+    }
+    // Who has not gone into the page is not taken there.
+    let address = stand_in::serve(tare_report::html::live("pi"), readings.to_vec());
+    browser.visit(&format!("http://{address}/?token=secret"));
+    browser.until("Number(document.documentElement.dataset.readings) >= 1");
+    browser.value("document.getElementById('pause').focus()");
+    browser.until("document.documentElement.dataset.over === 'yes'");
+    assert_ne!(browser.text("document.activeElement.tagName"), "IFRAME");
+    assert_eq!(browser.complaints, Vec::<String>::new());
+}
