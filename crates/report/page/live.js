@@ -33,7 +33,7 @@ async function freshFrame() {
   frame.title = "The run";
   frame.className = "waiting";
   frame.src = address("page") + (shown ? "" : location.hash);
-  document.body.append(frame);
+  document.querySelector("main").append(frame);
   for (let wait = 0; wait < 600; wait++) {
     await later(50);
     if (frame.contentDocument?.documentElement?.dataset.ready) return frame;

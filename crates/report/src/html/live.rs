@@ -13,10 +13,10 @@ pub fn live(program: &str) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>{} – Tareweight</title>\n<style>{STYLE}</style></head>\n<body>\n\
-         <div id=\"bar\"><span id=\"age\" role=\"status\" aria-live=\"polite\">The run is being read.</span><button type=\"button\" id=\"pause\">Pause</button></div>\n\
+         <title>{0} – Tareweight</title>\n<style>{STYLE}</style></head>\n<body>\n\
+         <header id=\"bar\"><h1>{0}</h1><span id=\"age\" role=\"status\" aria-live=\"polite\">The run is being read.</span><button type=\"button\" id=\"pause\">Pause</button></header>\n\
          <noscript><p>Scripts are off: <code>tare report</code> and <code>tare view</code> show the run without them.</p></noscript>\n\
-         <script type=\"module\">{SCRIPT}</script>\n</body></html>\n",
+         <main></main>\n<script type=\"module\">{SCRIPT}</script>\n</body></html>\n",
         escape(program)
     )
 }

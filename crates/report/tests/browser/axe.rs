@@ -6,7 +6,7 @@ use tare_report::{Exit, Run};
 
 use crate::chromium::Browser;
 use crate::support::{alone_and_lossy, many, master_and_worker, run};
-use crate::{is_quiet, made, with_levels};
+use crate::{made, stand_in, with_levels};
 
 /// What axe calls a violation, a line each.
 const VIOLATIONS: &str = "axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.flatMap(({ id, nodes }) => \
@@ -50,8 +50,15 @@ fn axe_finds_nothing_in_any_view_light_or_dark_wide_or_narrow() {
             assert_eq!(browser.text(VIOLATIONS), "", "{scheme}, {width} wide, opened");
         }
     }
+    let address = stand_in::serve(tare_report::html::live("pi"), vec![made(&run(), &master_and_worker())]);
+    browser.visit(&format!("http://{address}/?token=secret"));
+    browser.until("document.documentElement.dataset.over === 'yes'");
+    browser.value(&axe);
+    assert_eq!(browser.text(VIOLATIONS), "", "around a run that goes on");
+    browser.load(&made(&run(), &master_and_worker()));
+    browser.value(&axe);
     let with_fault = "(document.querySelector('main').append(document.createElement('button')), undefined)";
     browser.value(with_fault);
     assert!(browser.text(VIOLATIONS).starts_with("button-name"), "a button without a name is found");
-    is_quiet(&browser);
+    assert_eq!(browser.complaints, Vec::<String>::new());
 }
