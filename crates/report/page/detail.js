@@ -4,7 +4,7 @@ import { alone, exactCount, share } from "./numbers.js";
 import { NONE } from "./model.js";
 import { exactly } from "./search.js";
 import { pattern, questionTo, quoted } from "./question.js";
-import { byId, copyText, element, kept, say } from "./dom.js";
+import { breakable, byId, copyText, element, kept, say } from "./dom.js";
 
 const MOST_RELATIVES = 8;
 
@@ -96,7 +96,7 @@ export class Detail {
     if (model.state.ranks.length) fact("Selected", `${word}${model.rankText()}: ${this.onRanks?.(region) || "not among the regions that differ most, of which each rank's time is here"}`);
     const close = element("button", { type: "button", class: "close", "aria-label": "Close", onclick: () => model.change({ region: NONE, path: NONE }) }, "×");
     const relatives = [["Callers", this.callers(region)], ["Callees", this.callees(region)]].map(([title, sums]) => this.relatives(model.word() ? `${title}, ${model.word()}` : title, sums));
-    const parts = [element("h2", {}, model.name(region)), element("dl", {}, ...facts), this.narrow(region), ...relatives, this.copies(region)];
+    const parts = [element("h2", {}, ...breakable(model.name(region))), element("dl", {}, ...facts), this.narrow(region), ...relatives, this.copies(region)];
     this.root.replaceChildren(close, element("div", { class: "parts" }, ...parts.filter((part) => part !== null)));
     if (isNew) say(`${model.name(region)}, exclusive ${alone(regions.value[region] / divisor)}`);
   }
@@ -129,7 +129,7 @@ export class Detail {
   relatives(title, sums) {
     if (!sums.length) return null;
     const items = sums.slice(0, MOST_RELATIVES).map(([region, time]) =>
-      element("li", {}, element("button", { type: "button", class: "link", disabled: region === NONE, onclick: () => this.model.selectRegion(region) }, this.model.name(region)), ` ${alone(time)}`),
+      element("li", {}, element("button", { type: "button", class: "link", disabled: region === NONE, onclick: () => this.model.selectRegion(region) }, ...breakable(this.model.name(region))), ` ${alone(time)}`),
     );
     const more = sums.length > MOST_RELATIVES ? element("li", {}, `${sums.length - MOST_RELATIVES} more`) : null;
     return element("div", {}, element("h3", {}, title), element("ul", { class: "relatives" }, ...items, more));

@@ -59,6 +59,11 @@ export function cutName(name, room, attributes = {}) {
   return element("span", { ...attributes, class: `cut ${attributes.class || ""}`.trim(), title: name }, shortName(name, room));
 }
 
+/** A name that is broken between its words where it does not fit on a line. */
+export function breakable(name) {
+  return name.split(/(?<=::|[<,_])/).flatMap((word, place) => (place ? [element("wbr"), word] : [word]));
+}
+
 /** A place in the source, of which the file may be cut and the line never is. */
 export function placeOf(place) {
   const colon = place.lastIndexOf(":");

@@ -109,7 +109,7 @@ export function help() {
   const rows = HELP.map(([key, text]) => element("tr", {}, element("th", { scope: "row" }, element("kbd", {}, key)), element("td", {}, text)));
   const editor = element("input", { type: "text", value: kept("editor"), placeholder: "vscode://file", onchange: () => keep("editor", editor.value.trim()) });
   const links = element("p", {}, element("label", {}, "Places are links, too, behind ", editor));
-  dialog.append(element("h2", {}, "Keys"), element("table", {}, ...rows), links, element("form", { method: "dialog" }, element("button", {}, "Close")));
+  dialog.append(element("h2", { tabindex: -1, autofocus: true }, "Keys"), element("table", {}, ...rows), links, element("form", { method: "dialog" }, element("button", {}, "Close")));
   document.body.append(dialog);
   dialog.showModal();
 }

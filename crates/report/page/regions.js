@@ -2,7 +2,7 @@
 
 import { alone, columnFor, count, exactCount, excess, figure, plain, plural, share } from "./numbers.js";
 import { NONE } from "./model.js";
-import { byId, choice, cutName, element, placeOf, say, shortName, textWidth } from "./dom.js";
+import { breakable, byId, choice, cutName, element, placeOf, say, shortName, textWidth } from "./dom.js";
 import { VirtualTable } from "./table.js";
 
 const SHAPES = [["flat", "flat"], ["tree", "call tree"], ["file", "by file"], ["image", "by image"], ["kind", "by kind"]];
@@ -375,6 +375,7 @@ export class Regions {
     const level = isPath ? item.level : this.shape === "flat" ? undefined : item.level || 0;
     const wait = this.of(item, "wait");
     const label = cutName(name, this.roomFor(name, level), { class: this.isHit(item) ? "hit" : "" });
+    if (this.table.isOnPaper) label.replaceChildren(...breakable(label.textContent));
     const mark = isPath ? model.tree.mark[item.path] : item.members ? 0 : model.regions.mark[item.region];
     const time = this.interval(item, exclusive);
     return {

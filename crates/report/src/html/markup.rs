@@ -32,7 +32,13 @@ pub(crate) fn with_code(sentence: &str) -> String {
 /// A name in at most `room` columns, with all of it in the title where it was cut.
 pub(crate) fn name(text: &str, room: usize) -> String {
     let short = short_name(text, room, &Page::default());
-    if short == text { format!("<span>{}</span>", escape(text)) } else { format!("<span title=\"{}\">{}</span>", escape(text), escape(&short)) }
+    let title = if short == text { String::new() } else { format!(" title=\"{}\"", escape(text)) };
+    format!("<span{title}>{}</span>", breakable(&short))
+}
+
+/// A name that is broken between its words where it does not fit on a line.
+fn breakable(name: &str) -> String {
+    ["::", "&lt;", ",", "_"].into_iter().fold(escape(name), |text, end| text.replace(end, &format!("{end}<wbr>")))
 }
 
 /// The begin of a table that scrolls by itself where the page is narrow.
@@ -52,6 +58,12 @@ mod tests {
         let escaped = escape("f<\"x\">('</script>')\u{202e}\n");
         assert_eq!(escaped, "f&lt;&quot;x&quot;&gt;(&#39;&lt;/script&gt;&#39;)??");
     }
+
+    #[test]
+    fn names_are_broken_between_their_words() {
+        assert_eq!(name("a_b::c<d,e>", 20), "<span>a_<wbr>b::<wbr>c&lt;<wbr>d,<wbr>e&gt;</span>");
+    }
+
     #[test]
     fn what_stands_between_backticks_is_code() {
         assert_eq!(with_code("`tare view a` shows `f<int>`"), "<code>tare view a</code> shows <code>f&lt;int&gt;</code>");

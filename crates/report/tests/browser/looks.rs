@@ -210,6 +210,88 @@ fn a_narrow_window_shows_times_beside_the_names_and_is_as_wide_as_its_page() {
     is_quiet(&browser);
 }
 
+/// A run with names as long as those of large C++ programs.
+fn with_long_names() -> Profile {
+    let mut profile = master_and_worker();
+    for (region, method) in profile.regions.iter_mut().filter(|region| region.kind == RegionKind::Function).zip(["reverse", "forward", "borders"]) {
+        region.name = format!("SOLVER_NS::CommBricks::{method}_comm(int)").into();
+    }
+    profile
+}
+
+/// Words of names of a selector that stand on more than one line; a word ends where a name may be broken.
+fn torn(names: &str) -> String {
+    format!(
+        "[...document.querySelectorAll('{names}')].flatMap((name) => [...name.childNodes]).filter((word) => {{ const range = new Range(); range.selectNodeContents(word); \
+         return word.data && !word.data.includes(' ') && new Set([...range.getClientRects()].map(({{ top }}) => top)).size > 1; }}).map((word) => word.data).join()"
+    )
+}
+
+#[test]
+fn in_the_narrowest_window_labels_and_figures_are_whole_and_rows_are_low() {
+    let mut browser = Browser::start();
+    browser.size(320, 640);
+    browser.open(&made(&run(), &with_long_names()));
+    browser.value(EXAMINE);
+    let left = "Math.min(...[...document.querySelectorAll('#trust .dumbbells text')].map((text) => text.getBoundingClientRect().left - text.closest('div').getBoundingClientRect().left))";
+    assert!(browser.number(left) >= 0.0, "a label begins {} pixels from where scrolling reaches", browser.number(left));
+    assert_eq!(browser.text("examine.beyond('#regions .vtable', '#regions .c-exclusive')"), "");
+    let rows = "Math.max(...[...document.querySelectorAll('#waits tbody tr')].map((row) => { const range = new Range(); range.selectNodeContents(row.cells[0]); return row.offsetHeight - range.getBoundingClientRect().height; }))";
+    assert!(browser.number(rows) < 20.0, "a row is {} pixels higher than its name", browser.number(rows));
+    for scrolls in [".wide-table", ".dumbbells > div"] {
+        let shade = browser.text(&format!("getComputedStyle(document.querySelector('{scrolls}')).backgroundImage"));
+        assert!(shade.contains("gradient"), "{scrolls} does not show that it scrolls");
+    }
+    browser.key("?");
+    assert_eq!(browser.number("document.querySelector('dialog').scrollTop"), 0.0, "the keys are read from the first on");
+    is_quiet(&browser);
+}
+
+#[test]
+fn names_are_broken_between_their_words_on_screens_and_on_paper() {
+    let mut browser = Browser::start();
+    browser.size(768, 900);
+    browser.open(&made(&run(), &with_long_names()));
+    browser.value(EXAMINE);
+    assert_eq!(browser.text(&torn("#summary th span, #waits th span")), "");
+    assert_eq!(browser.text("examine.beyond('#summary .wide-table', '#summary tr[data-region] > *')"), "", "all columns are seen");
+    browser.size(688, 1000);
+    browser.call("Emulation.setEmulatedMedia", json!({"media": "print"}));
+    browser.value("window.dispatchEvent(new Event('beforeprint'))");
+    assert_eq!(browser.text(&torn("#summary th span, #waits th span, #regions .cut")), "");
+    is_quiet(&browser);
+}
+
+#[test]
+fn on_paper_pictures_stand_under_their_headings() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &many(60, 12)));
+    browser.call("Emulation.setEmulatedMedia", json!({"media": "print"}));
+    browser.value("window.dispatchEvent(new Event('beforeprint'))");
+    let kept = "['icicle', 'ranks'].map((id) => getComputedStyle(document.getElementById(id)).breakInside).join()";
+    assert_eq!(browser.text(kept), "avoid,avoid");
+    // What holds the next section to its end would keep that from beginning on a page of its own.
+    let held = "[...document.querySelectorAll('main > section')].filter((section) => { const last = [...section.children].filter((at) => at.checkVisibility()).pop(); \
+                return last && getComputedStyle(last).breakAfter === 'avoid'; }).map(({ id }) => id).join()";
+    assert_eq!(browser.text(held), "");
+    is_quiet(&browser);
+}
+
+#[test]
+fn callers_in_the_details_have_their_bullet_and_their_time_on_their_first_line() {
+    let mut browser = Browser::start();
+    browser.size(1280, 900);
+    let mut profile = with_long_names();
+    profile.regions[1].name = "SOLVER_NS::CommunicationBrick::reverse_comm_of_all_of_them(int, double)".into();
+    browser.open(&made(&run(), &profile));
+    browser.value("tare.model.selectRegion([...tare.model.strings.names].indexOf('MPI_Recv'))");
+    let times = "[...document.querySelectorAll('#detail .relatives li')].map((item) => { const range = new Range(); range.selectNodeContents(item.lastChild); \
+                 return [item.offsetHeight, range.getBoundingClientRect().top - item.getBoundingClientRect().top]; })";
+    assert!(browser.number(&format!("Math.max(...{times}.map(([height]) => height))")) > 40.0, "one has two lines");
+    assert!(browser.number(&format!("Math.max(...{times}.map(([, top]) => top))")) < 8.0, "{}", browser.value(times));
+    is_quiet(&browser);
+}
+
 #[test]
 fn sizes_of_messages_and_long_paths_of_images_are_no_wider_than_the_narrowest_window() {
     let mut browser = Browser::start();
