@@ -150,9 +150,14 @@ export function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
 
+/** Pixels across the frame of a canvas; while a table stands in its place, those that it would have. */
+export function roomIn(frame) {
+  return Math.max(200, Math.floor(frame.clientWidth || frame.parentElement.clientWidth));
+}
+
 /** A canvas that is as sharp as the screen, filled by `paint(context, width, height)`. */
 export function prepare(canvas, height) {
-  const width = Math.max(200, Math.floor(canvas.parentElement.clientWidth));
+  const width = roomIn(canvas.parentElement);
   const scale = Math.min(2, window.devicePixelRatio || 1);
   canvas.width = Math.round(width * scale);
   canvas.height = Math.round(Math.min(height, 8000) * scale);

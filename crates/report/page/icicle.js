@@ -2,11 +2,13 @@
 
 import { alone, exactCount, plain, plural, columnFor, seconds, share } from "./numbers.js";
 import { NONE, inclusiveOf } from "./model.js";
-import { byId, choice, colour, element, figures, pictureOrTable, prepare, sequential, shortName } from "./dom.js";
+import { byId, choice, colour, element, figures, pictureOrTable, prepare, roomIn, sequential, shortName } from "./dom.js";
 import { icicle, windowOf } from "./icicle-layout.js";
 import { Paints } from "./paints.js";
 
 const BOX_ROW = 20;
+/** So many call paths the table lists, however wide the picture is. */
+const MOST_LISTED = 100;
 
 export class Icicle {
   constructor(model) {
@@ -74,8 +76,7 @@ export class Icicle {
 
   draw() {
     const { model } = this;
-    const room = Math.max(200, this.frame.clientWidth);
-    const layout = icicle(model, this.root, room, (path) => this.weight(path));
+    const layout = icicle(model, this.root, roomIn(this.frame), (path) => this.weight(path));
     this.layout = layout;
     const { context, width, height } = prepare(this.canvas, Math.max(2, layout.depth) * BOX_ROW + 2);
     context.clearRect(0, 0, width, height);
@@ -288,7 +289,8 @@ export class Icicle {
 
   /** What the table lists. */
   widest() {
-    return [...this.layout.boxes].sort((one, other) => other.width - one.width).slice(0, 100);
+    const { boxes } = icicle(this.model, this.root, 1, (path) => this.weight(path), Number.MIN_VALUE);
+    return boxes.sort((one, other) => other.width - one.width).slice(0, MOST_LISTED);
   }
 
   records() {

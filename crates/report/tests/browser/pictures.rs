@@ -45,6 +45,54 @@ fn the_table_of_a_picture_is_saved_for_spreadsheets_and_rows_of_a_tree_say_their
     is_quiet(&browser);
 }
 
+#[test]
+fn tables_in_the_place_of_pictures_do_not_depend_on_how_wide_these_are() {
+    let mut browser = Browser::start();
+    browser.size(1280, 900);
+    let mut profile = with_equal_children(60);
+    for (number, node) in profile.locations[0].nodes.iter_mut().skip(2).enumerate() {
+        node.exclusive = 4_000_000_000 / (number as i64 + 1).pow(2);
+    }
+    browser.open(&made(&run(), &profile));
+    browser.click("#icicle .bar button:not(.crumbs button)", (0.5, 0.5));
+    let rows = "document.querySelectorAll('#icicle table tbody tr').length";
+    let before = browser.number(rows);
+    assert!(before > 50.0, "{before}");
+    for width in [700, 2560, 1280] {
+        browser.size(width, 900);
+        browser.until(&format!("innerWidth === {width}"));
+        browser.value("new Promise(requestAnimationFrame)");
+        assert_eq!(browser.number(rows), before, "{width}");
+    }
+    browser.open(&made(&run(), &many(100, 300)));
+    browser.click("#ranks .bar > span > button", (0.5, 0.5));
+    let table = "document.querySelector('#ranks table').rows[0].innerText + ' ' + document.querySelector('#ranks > p.muted').textContent";
+    let before = browser.text(table);
+    assert!(before.contains("rank 0\trank 1\t") && !before.contains("A column is"), "{before}");
+    let label = "document.querySelector('#ranks canvas').ariaLabel";
+    let changes: [&dyn Fn(&mut Browser); 5] = [
+        &|browser| browser.click("#summary .show", (0.5, 0.5)),
+        &|browser| browser.click("#controls button[aria-label^='Light or dark']", (0.5, 0.5)),
+        &|browser| {
+            browser.key("r");
+            browser.key("1");
+            browser.key("Enter");
+        },
+        &|browser| browser.size(1000, 800),
+        &|browser| {
+            browser.call("Page.printToPDF", json!({}));
+        },
+    ];
+    for (number, change) in changes.iter().enumerate() {
+        browser.value(&format!("{label} = ''"));
+        change(&mut browser);
+        browser.until(&format!("{label} !== ''"));
+        assert_eq!(browser.text(table), before, "{number}");
+        assert_eq!(browser.number("tare.heat.records()[0].length"), 301.0, "{number}");
+    }
+    is_quiet(&browser);
+}
+
 /// Chooses in a section what a label offers.
 pub(crate) fn choose(browser: &mut Browser, section: &str, label: &str, value: &str) {
     let select =
