@@ -195,11 +195,19 @@ export class Icicle {
       this.waiting(path) > 0 ? `waiting ${alone(this.waiting(path) / model.divisor)}` : "",
       `${plural(tree.calls[path], "call", "calls")}${tree.inexact[path] ? " at least" : ""}`,
       `${share(whole ? inclusive / whole : 0)} of all`,
-      this.root === null ? "" : `${share(inclusive / model.pathInclusive(this.root))} of what is shown`,
+      this.partOfShown(path),
       `on ${plural(tree.locations[path], "location", "locations")}`,
     ]
       .filter(Boolean)
       .join(" · ");
+  }
+
+  /** What a path has of what is zoomed into. A difference has no parts: some of them can be below zero. */
+  partOfShown(path) {
+    const { model, root } = this;
+    if (root === null) return "";
+    if (!model.ancestry(path).includes(root)) return "not in what is shown";
+    return model.state.values === "difference" ? "" : `${share(model.pathInclusive(path) / model.pathInclusive(root))} of what is shown`;
   }
 
   /** What neighbours that are drawn together stand for. */

@@ -77,7 +77,10 @@ function followAddress(model) {
   const readAll = () => {
     const query = new URLSearchParams(location.hash.split("?")[1] || "");
     const region = Number(query.get("region") ?? NONE);
-    if (region < model.regions.rows) model.selectRegion(region);
+    const path = Number(query.get("path") ?? NONE);
+    // Another page of the run may count its call paths otherwise.
+    if (path < model.tree.rows && model.tree.region[path] === region) model.selectPath(path);
+    else if (region < model.regions.rows) model.selectRegion(region);
     const wrong = query.get("ranks") && model.selectRanks(query.get("ranks"));
     if (wrong && byId("ranks-field")) tellRanks(model, wrong);
     if (model.offered.includes(query.get("values"))) model.change({ values: query.get("values") });
@@ -87,9 +90,10 @@ function followAddress(model) {
     if (location.hash.includes("?") && VIEWS.includes(view)) byId(view).scrollIntoView();
   };
   model.listen((changed) => {
-    if (isReading || !["region", "values", "ranks", "zoom"].some((key) => changed.includes(key))) return;
+    if (isReading || !["region", "path", "values", "ranks", "zoom"].some((key) => changed.includes(key))) return;
     const query = new URLSearchParams();
     if (model.state.region !== NONE) query.set("region", model.state.region);
+    if (model.state.path !== NONE) query.set("path", model.state.path);
     if (model.state.ranks.length) query.set("ranks", model.rankList());
     if (model.state.values !== model.offered[0]) query.set("values", model.state.values);
     if (model.state.zoom !== NONE) query.set("zoom", model.state.zoom);

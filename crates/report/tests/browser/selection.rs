@@ -407,6 +407,40 @@ fn pictures_answer_clicks_and_have_tables_beside_them() {
 }
 
 #[test]
+fn a_link_has_the_figures_that_its_sender_saw() {
+    let mut browser = Browser::start();
+    let mut profile = with_levels();
+    let nodes = &mut profile.locations[0].nodes;
+    let far_down = nodes.len() - 1;
+    let receive = nodes.iter().find(|node| node.region == RegionIndex(3)).expect("the operation").clone();
+    nodes.push(Node { parent: Some(far_down), exclusive: receive.exclusive / 4, ..receive });
+    let html = made(&run(), &profile);
+    browser.open(&html);
+    // The lighter of two paths: far_down is beside the loop.
+    let path = "tare.model.ancestry(tare.model.state.path).map((path) => tare.model.pathName(path)).join(' ')";
+    for key in ["3", "ArrowDown", "ArrowDown", "ArrowRight", "ArrowRight", "ArrowDown"] {
+        browser.key(key);
+    }
+    assert_eq!(browser.text(path), "program main far_down MPI_Recv");
+    browser.key("Enter");
+    let seen = "[document.getElementById('icicle-line').textContent, document.querySelector('#regions .vrow.selected').textContent].join()";
+    let sent = browser.text(seen);
+    assert!(sent.contains("100.0\u{202f}% of what is shown"), "{sent}");
+    let address = browser.text("location.hash");
+    browser.visit("about:blank");
+    browser.open_at(&html, &address);
+    assert_eq!((browser.text(path).as_str(), browser.text(seen)), ("program main far_down MPI_Recv", sent));
+    // The region's other path is outside of what is zoomed into.
+    browser.value("tare.model.selectPath(tare.model.tree.region.indexOf(3))");
+    let line = browser.text("document.getElementById('icicle-line').textContent");
+    assert!(line.contains(" · not in what is shown · ") && !line.contains("% of what is shown"), "{line}");
+    // What no longer fits the region is left alone.
+    browser.open_at(&html, "#regions?region=2&path=0");
+    assert_eq!(browser.number("tare.model.state.region"), 2.0);
+    is_quiet(&browser);
+}
+
+#[test]
 fn the_matrix_follows_an_operation_and_says_what_its_messages_do_not_tell() {
     let mut browser = Browser::start();
     let mut profile = master_and_worker();

@@ -125,17 +125,26 @@ impl Browser {
 
     /// Opens a page from disk and waits until its views stand; returns how long that took.
     pub(crate) fn open(&mut self, html: &str) -> Duration {
-        let began = self.load(html);
+        self.open_at(html, "")
+    }
+
+    /// The same, with what an address has behind `#`.
+    pub(crate) fn open_at(&mut self, html: &str, hash: &str) -> Duration {
+        let began = self.load_at(html, hash);
         self.until("document.documentElement.dataset.ready === 'yes'");
         began.elapsed()
     }
 
     /// Opens a page from disk.
     pub(crate) fn load(&mut self, html: &str) -> Instant {
+        self.load_at(html, "")
+    }
+
+    fn load_at(&mut self, html: &str, hash: &str) -> Instant {
         let file = self.folder.path().join(format!("page-{}.html", self.next));
         std::fs::write(&file, html).expect("the page is written");
         let began = Instant::now();
-        self.call("Page.navigate", json!({"url": format!("file://{}", file.display())}));
+        self.call("Page.navigate", json!({"url": format!("file://{}{hash}", file.display())}));
         self.until("document.readyState === 'complete'");
         began
     }
