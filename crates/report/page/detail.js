@@ -75,7 +75,8 @@ export class Detail {
     if (place && kept("editor")) fact("Editor", element("a", { href: `${kept("editor")}${place}` }, "open"));
     fact("Image", strings.images[regions.image[region]]);
     const isMarked = regions.mark[region] > 0;
-    fact("Exclusive", alone(regions.value[region] / divisor, regions.below[region] / divisor, regions.above[region] / divisor, isMarked));
+    const exclusive = alone(regions.value[region] / divisor, regions.below[region] / divisor, regions.above[region] / divisor, isMarked);
+    fact("Exclusive", exclusive);
     if (isMarked) fact("†", `not to be trusted: ${model.mark(regions.mark[region])}`);
     fact("Measured", alone(regions.measured[region] / divisor));
     const off = (regions.measured[region] - regions.value[region]) / divisor;
@@ -98,7 +99,7 @@ export class Detail {
     const relatives = [["Callers", this.callers(region)], ["Callees", this.callees(region)]].map(([title, sums]) => this.relatives(model.word() ? `${title}, ${model.word()}` : title, sums));
     const parts = [element("h2", {}, ...breakable(model.name(region))), element("dl", {}, ...facts), this.narrow(region), ...relatives, this.copies(region)];
     this.root.replaceChildren(close, element("div", { class: "parts" }, ...parts.filter((part) => part !== null)));
-    if (isNew) say(`${model.name(region)}, exclusive ${alone(regions.value[region] / divisor)}`);
+    if (isNew) say(`${model.name(region)}, exclusive ${exclusive.replace("≈\u202f", "about ").replace(" †", ", not to be trusted")}`);
   }
 
   /** Regions that call this one, with the inclusive time that it takes for them. */

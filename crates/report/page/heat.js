@@ -1,6 +1,6 @@
 // Ranks × regions as a heat map: a row a region, a column a rank or a bin of ranks.
 
-import { alone, columnFor, excess, plain, plural, seconds } from "./numbers.js";
+import { alone, columnFor, excess, figure, plural, seconds } from "./numbers.js";
 import { inTurn } from "./columns.js";
 import { NONE } from "./model.js";
 import { byId, choice, colour, diverging, element, figures, numberEvery, pictureOrTable, prepare, sequential, shortName } from "./dom.js";
@@ -225,7 +225,7 @@ export class Heat {
     const row = this.regions?.indexOf(region) ?? -1;
     const columns = [...this.chosen()];
     if (row < 0 || !columns.length) return "";
-    const shown = columns.slice(0, 8).map((column) => `${alone(this.value(row, column))} (${this.label(column)})`);
+    const shown = columns.slice(0, 8).map((column) => `${alone(this.value(row, column), 0, 0, this.isMarked(row))} (${this.label(column)})`);
     return shown.join(", ") + (columns.length > 8 ? ` and ${columns.length - 8} more` : "");
   }
 
@@ -264,11 +264,18 @@ export class Heat {
     const [value, mean] = [this.value(row, column), this.mean(row)];
     const isBin = column < this.bins && this.perBin > 1;
     const other = this.which === "most" ? "mean" : "most";
-    const rest = isBin ? `; their ${other === "most" ? "greatest" : "mean"} is ${alone(this.value(row, column, other))}` : "";
+    const told = (time) => alone(time, 0, 0, this.isMarked(row));
+    const rest = isBin ? `; their ${other === "most" ? "greatest" : "mean"} is ${told(this.value(row, column, other))}` : "";
     const of = isBin ? (other === "most" ? "mean " : "greatest ") : "";
     const ahead = mean ? (value - mean) / Math.abs(mean) : 0;
     const word = this.model.word() && ` ${this.model.word()}`;
-    this.status.textContent = `${this.model.name(this.regions[row])} · ${this.label(column)}: ${of}${alone(value)}${word}, ${excess(ahead)} against the mean of ${alone(mean)}${rest}`;
+    this.status.textContent = `${this.model.name(this.regions[row])} · ${this.label(column)}: ${of}${told(value)}${word}, ${excess(ahead)} against the mean of ${told(mean)}${rest}`;
+  }
+
+  /** Whether the times of a row are not to be trusted, which is known of all ranks together. */
+  isMarked(row) {
+    const { model } = this;
+    return model.doubt(model.regions, this.regions[row])[2];
   }
 
   /** The row and the column of a place in the picture: row −1 are the numbers of ranks, column −1 the names. */
@@ -334,7 +341,7 @@ export class Heat {
     const unit = columnFor(this.value(0, this.slowest(0)));
     const head = [`Region, ${unit.name}`, ...Array.from({ length: columns }, (_, column) => this.label(column))];
     const rows = Array.from({ length: this.shown() }, (_, row) => {
-      const cells = Array.from({ length: columns }, (_, column) => element("td", {}, plain(this.value(row, column), unit)));
+      const cells = Array.from({ length: columns }, (_, column) => element("td", {}, figure(this.value(row, column), 0, 0, this.isMarked(row), unit)));
       return element("tr", {}, element("th", { scope: "row" }, shortName(model.name(this.regions[row]), 48)), ...cells);
     });
     const caption = columns < this.columns ? `The first ${columns} of ${this.columns} columns` : "All ranks";

@@ -1,6 +1,6 @@
 // The icicle: call paths from the top, as wide as their inclusive time; with a table in its place on request.
 
-import { alone, exactCount, plain, plural, columnFor, seconds, share } from "./numbers.js";
+import { alone, exactCount, figure, plain, plural, columnFor, seconds, share } from "./numbers.js";
 import { NONE, inclusiveOf } from "./model.js";
 import { byId, choice, colour, element, figures, pictureOrTable, prepare, roomIn, sequential, shortName } from "./dom.js";
 import { icicle, windowOf } from "./icicle-layout.js";
@@ -186,12 +186,12 @@ export class Icicle {
     const { tree } = model;
     const whole = model.whole();
     const inclusive = model.pathInclusive(path);
-    const ends = (...columns) => columns.map((column) => (model.state.values === "value" ? column[path] / model.divisor : 0));
+    const ends = [tree.inclusive_below, tree.inclusive_above].map((column) => (model.state.values === "value" ? column[path] / model.divisor : 0));
     this.status.textContent = [
       model.pathName(path),
       model.isOfRanks ? model.rankText() : "",
-      `inclusive ${alone(inclusive, ...ends(tree.inclusive_below, tree.inclusive_above))}`,
-      `exclusive ${alone(model.pathExclusive(path), ...ends(tree.below, tree.above))}`,
+      `inclusive ${alone(inclusive, ...ends)}`,
+      `exclusive ${alone(model.pathExclusive(path), ...model.doubt(tree, path))}`,
       this.waiting(path) > 0 ? `waiting ${alone(this.waiting(path) / model.divisor)}` : "",
       `${plural(tree.calls[path], "call", "calls")}${tree.inexact[path] ? " at least" : ""}`,
       `${share(whole ? inclusive / whole : 0)} of all`,
@@ -311,7 +311,7 @@ export class Icicle {
     const { model } = this;
     const column = columnFor(model.whole());
     const rows = this.widest().map(({ path, level }) =>
-      element("tr", {}, element("th", { scope: "row", title: model.wholePath(path) }, shortName(model.pathName(path), 64)), ...[String(level), plain(model.pathInclusive(path), column), plain(model.pathExclusive(path), column)].map((text) => element("td", {}, text))),
+      element("tr", {}, element("th", { scope: "row", title: model.wholePath(path) }, shortName(model.pathName(path), 64)), ...[String(level), plain(model.pathInclusive(path), column), figure(model.pathExclusive(path), ...model.doubt(model.tree, path), column)].map((text) => element("td", {}, text))),
     );
     const head = ["Call path", "Depth", `Inclusive, ${column.name}`, `Exclusive, ${column.name}`];
     this.list.replaceChildren(figures(["The widest of what is shown"], head, rows));

@@ -241,6 +241,12 @@ export class Model {
     return this.pick(this.inclusive[path], this.measuredInclusive[path]);
   }
 
+  /** How far down and up the exclusive time of a row may be off, and whether it is marked, as `figure` and `alone` take it: known of compensated times. */
+  doubt(table, index) {
+    if (this.state.values !== "value") return [0, 0, false];
+    return [table.below[index] / this.divisor, table.above[index] / this.divisor, table.mark[index] > 0];
+  }
+
   /** The inclusive time that gives boxes their width: of what is shown, never of a difference. */
   weight(path) {
     return this.state.values === "measured" ? this.measuredInclusive[path] : this.inclusive[path];

@@ -401,10 +401,9 @@ export class Regions {
 
   interval(item, exclusive) {
     const { model } = this;
-    const isKnown = !item.members && !model.isOfRanks && model.state.values === "value";
-    if (!isKnown) return plain(exclusive, this.column);
+    if (item.members) return plain(exclusive, this.column);
     const [table, index] = item.path === undefined ? [model.regions, item.region] : [model.tree, item.path];
-    return figure(exclusive, table.below[index] / model.divisor, table.above[index] / model.divisor, table.mark[index] > 0, this.column);
+    return figure(exclusive, ...model.doubt(table, index), this.column);
   }
 
   /** Whether selected ranks stand beside the times of all, whose call paths the page does not carry. */

@@ -135,10 +135,9 @@ export class SourceView {
 
   /** The time of a line with its interval: those of several regions add up. */
   interval(here, exclusive) {
-    const { regions, divisor, state, isOfRanks } = this.model;
-    if (state.values !== "value" || isOfRanks) return plain(exclusive, this.column);
-    const sum = (column) => here.reduce((sum, region) => sum + column[region], 0) / divisor;
-    return figure(exclusive, sum(regions.below), sum(regions.above), here.some((region) => regions.mark[region] > 0), this.column);
+    const doubts = here.map((region) => this.model.doubt(this.model.regions, region));
+    const sum = (end) => doubts.reduce((sum, doubt) => sum + doubt[end], 0);
+    return figure(exclusive, sum(0), sum(1), doubts.some(([, , isMarked]) => isMarked), this.column);
   }
 
   act(index, what) {

@@ -1,7 +1,7 @@
 // The summary stands without a script and is of all ranks: where ranks are selected, the table of its regions and its bars are theirs.
 // It has compensated times beside measured ones, whatever values are chosen, and says so where others are.
 
-import { alone, columnFor, count, plain, share } from "./numbers.js";
+import { alone, columnFor, count, figure, plain, share } from "./numbers.js";
 import { byId, element } from "./dom.js";
 
 export class Summary {
@@ -62,7 +62,7 @@ export class Summary {
     const { regions, divisor } = model;
     const part = model.wholeOf(model.inclusive) ? regions.value[region] / divisor / model.wholeOf(model.inclusive) : 0;
     const texts = {
-      value: plain(regions.value[region] / divisor, column),
+      value: figure(regions.value[region] / divisor, 0, 0, regions.mark[region] > 0, column),
       measured: plain(regions.measured[region] / divisor, column),
       share: share(part),
       calls: count(regions.calls[region]),

@@ -80,6 +80,44 @@ fn an_operation_of_mpi_has_the_source_of_what_calls_it_most() {
     is_quiet(&browser);
 }
 
+#[test]
+fn a_time_that_is_not_to_be_trusted_is_marked_wherever_it_stands() {
+    let mut browser = Browser::start();
+    let mut profile = master_and_worker();
+    // The hint takes less than its probes may.
+    (profile.locations[1].nodes[3].exclusive, profile.locations[1].nodes[3].on_calls) = (40_000, 2_000);
+    browser.open(&made(&run(), &profile));
+    browser.value("[...document.querySelectorAll('#regions .vrow')].find((row) => row.textContent.includes('emplace_hint')).id = 'aim'");
+    browser.click("#aim", (0.1, 0.5));
+    let inside = |what: &str| format!("document.querySelector('{what}').textContent");
+    let exclusive = |text: &str| text.split("xclusive").nth(1).unwrap_or_default().trim_start().split('†').next().unwrap_or_default().to_string();
+    let panel = exclusive(&browser.text(&inside("#detail dl")));
+    assert!(panel.starts_with("≈\u{202f}"), "{panel}");
+    let line = browser.text(&inside("#icicle-line"));
+    assert_eq!(exclusive(&line), panel, "{line}");
+    let said = browser.text(&inside("#status"));
+    assert!(said.ends_with(&format!("exclusive {}, not to be trusted", panel.trim().replace("≈\u{202f}", "about "))), "{said}");
+    let heat = browser.text(&inside("#ranks-line"));
+    assert_eq!((heat.matches('≈').count(), heat.matches('†').count()), (2, 2), "{heat}");
+    browser.click("#ranks .bar > span > button", (0.5, 0.5));
+    let cells = "[...[...document.querySelectorAll('#ranks tbody tr')].find((row) => row.textContent.includes('emplace')).querySelectorAll('td')].every((cell) => cell.textContent.endsWith('†'))";
+    assert_eq!(browser.value(cells), json!(true));
+    // The icicle's table has as much as a row of the call tree.
+    browser.value("tare.icicle.turner.click()");
+    let tabled = "[...document.querySelectorAll('#icicle tbody tr')].find((row) => row.textContent.includes('emplace')).lastChild.textContent";
+    assert!(browser.text(tabled).ends_with('†'), "{}", browser.text(tabled));
+    browser.value("tare.icicle.turner.click()");
+    // Of its rank alone, too; as measured it is what was measured.
+    let row = inside("#regions .vrow.selected .c-exclusive");
+    browser.value("tare.model.selectRanks('1')");
+    assert!(browser.text(&row).ends_with('†') && browser.text(&inside("#detail dl")).contains('†'), "{}", browser.text(&row));
+    browser.value("tare.model.selectRanks('')");
+    browser.key("m");
+    let (row, line) = (browser.text(&row), browser.text(&inside("#icicle-line")));
+    assert!(!row.contains('†') && !line.contains('†'), "{row} {line}");
+    is_quiet(&browser);
+}
+
 /// Texts that the heat map writes above its columns, and where each begins and ends.
 const ABOVE_THE_HEAT_MAP: &str = "(() => { const { prototype } = CanvasRenderingContext2D; const real = prototype.fillText; const found = []; \
     prototype.fillText = function (text, x, y, ...more) { const wide = this.measureText(text).width; \
