@@ -4,7 +4,7 @@ import { alone, byteSize, columnFor, count, exactCount, plain, plural } from "./
 import { inTurn } from "./columns.js";
 import { NONE } from "./model.js";
 import { histogram } from "./sizes.js";
-import { byId, choice, colour, element, figures, numberEvery, prepare, sequential, textWidth } from "./dom.js";
+import { byId, choice, colour, element, figures, numberEvery, prepare, say, sequential, textWidth } from "./dom.js";
 
 const METRICS = [["wait", "waiting of receivers"], ["sender_wait", "waiting of senders"], ["bytes", "bytes"], ["messages", "messages"], ["transmission", "transmission time"]];
 const PAIRS = 25;
@@ -27,7 +27,8 @@ export class Matrix {
     this.matrix = matrix;
     this.metric = "bytes";
     this.scale = "fitting";
-    this.cell = null;
+    // The cell that is chosen, and that at which arrows stand.
+    [this.cell, this.cursor] = [null, null];
   }
 
   async start() {
@@ -39,7 +40,14 @@ export class Matrix {
       section.append(element("p", {}, "No messages between ranks were measured."));
       return;
     }
-    this.canvas = element("canvas", { role: "img", onclick: (event) => this.click(event), onmousemove: (event) => this.hover(event) });
+    this.canvas = element("canvas", {
+      role: "img",
+      tabindex: 0,
+      onclick: (event) => this.choose(this.at(event)),
+      onmousemove: (event) => this.tell(this.at(event) ?? this.cursor),
+      onmouseleave: () => this.tell(this.cursor),
+      onkeydown: (event) => this.key(event),
+    });
     this.status = element("p", { class: "line", id: "messages-line" });
     this.list = element("div", { class: "list", tabindex: 0, role: "region", "aria-label": "Pairs of ranks" });
     this.sizes = element("div", { class: "sizes" });
@@ -129,14 +137,31 @@ export class Matrix {
       const [row, column] = [chosen.table.from[index], chosen.table.to[index]].map((rank) => Math.floor(rank / matrix.per_row));
       context.strokeRect(column * side, row * side, Math.max(2, side), Math.max(2, side));
     }
+    this.outline(context, side);
     context.restore();
     this.size = size;
     const name = METRICS.find(([key]) => key === this.metric)[1];
     this.canvas.setAttribute("aria-label", `Matrix of ${name} between ${plural(matrix.ranks, "rank", "ranks")}; ${plural(matrix.pairs_in_all, "pair exchanges", "pairs exchange")} messages; the table beside it has the heaviest`);
     const of = cells === this.cells ? plural(matrix.pairs_in_all, "pair", "pairs") : `Messages in ${this.model.name(this.model.state.region)}`;
     const isUnknown = cells !== this.cells && !greatest && this.metric !== "bytes" && this.metric !== "messages";
-    this.status.textContent = isUnknown ? `${of}; nothing is known there of ${name}` : `${of}; from dark ${isLog ? this.text(least) : "0"} to bright ${this.text(greatest)}, on a ${isLog ? "logarithmic" : "linear"} scale`;
+    this.overall = isUnknown ? `${of}; nothing is known there of ${name}` : `${of}; from dark ${isLog ? this.text(least) : "0"} to bright ${this.text(greatest)}, on a ${isLog ? "logarithmic" : "linear"} scale`;
+    this.tell(this.cursor);
     this.drawPairs();
+  }
+
+  /** Around the chosen cell, and with dashes around the one at which arrows stand: light on dark and dark on light. */
+  outline(context, side) {
+    const isChosen = this.cell && this.cursor && this.cell.from === this.cursor.from && this.cell.to === this.cursor.to;
+    const outlines = [[this.cell, []], [isChosen ? null : this.cursor, [4, 3]]].filter(([cell]) => cell);
+    for (const [{ from, to }, dashes] of outlines) {
+      const box = [to * side + 1.5, from * side + 1.5, Math.max(4, side - 3), Math.max(4, side - 3)];
+      for (const [name, wide] of [["ground", 5], ["text", 2]]) {
+        [context.strokeStyle, context.lineWidth] = [colour(name), wide];
+        context.setLineDash(name === "text" ? dashes : []);
+        context.strokeRect(...box);
+      }
+    }
+    context.setLineDash([]);
   }
 
   /** Lines between ranks of one node and those of the next. */
@@ -239,8 +264,24 @@ export class Matrix {
   }
 
   choose(cell) {
-    this.cell = cell;
-    this.drawPairs();
+    [this.cell, this.cursor] = [cell, cell];
+    this.draw();
+  }
+
+  /** Arrows go from cell to cell, Enter chooses one, Escape lets it go. */
+  key(event) {
+    const step = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1] }[event.key];
+    const within = (row) => Math.max(0, Math.min(this.matrix.rows - 1, row));
+    if (step) {
+      // The first one goes to the first cell.
+      this.cursor = this.cursor ? { from: within(this.cursor.from + step[0]), to: within(this.cursor.to + step[1]) } : { from: 0, to: 0 };
+      this.draw();
+    } else if (event.key === "Enter" && this.cursor) this.choose(this.cursor);
+    else if (event.key === "Escape" && this.cursor) this.choose(null);
+    else return;
+    say(this.cell && event.key === "Enter" ? `${this.status.textContent}; chosen` : this.status.textContent);
+    event.preventDefault();
+    event.stopPropagation();
   }
 
   at(event) {
@@ -250,13 +291,12 @@ export class Matrix {
     return from >= 0 && to >= 0 && from < this.matrix.rows && to < this.matrix.rows ? { from, to } : null;
   }
 
-  click(event) {
-    this.choose(this.at(event));
-  }
-
-  hover(event) {
-    const at = this.at(event);
-    if (!at) return;
+  /** What a cell has; of no cell what all have. */
+  tell(at) {
+    if (!at) {
+      this.status.textContent = this.overall;
+      return;
+    }
     const { shown: cells, matrix } = this;
     const ranks = (row) => (matrix.per_row > 1 ? `ranks ${row * matrix.per_row}–${Math.min(matrix.ranks, (row + 1) * matrix.per_row) - 1}` : `rank ${row}`);
     let value = 0;

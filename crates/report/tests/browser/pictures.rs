@@ -241,6 +241,54 @@ fn the_matrix_has_the_scale_that_fits_or_is_chosen() {
 }
 
 #[test]
+fn a_cell_of_the_matrix_is_chosen_by_keys_and_outlined() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &master_and_worker()));
+    let line = "document.getElementById('messages-line').textContent";
+    let said = "document.getElementById('status').textContent";
+    let caption = "document.querySelector('#messages caption').textContent";
+    let all = browser.text(line);
+    // The colour in the middle of the upper edge of the cell in which rank 1 sends to rank 0.
+    let edge = "(() => { const canvas = document.querySelector('#messages canvas'); const scale = canvas.width / canvas.clientWidth; \
+        const side = (canvas.clientHeight - 40) / 2; \
+        return [...canvas.getContext('2d').getImageData(scale * (31 + side / 2), scale * (41 + side), 1, 1).data].slice(0, 3).join(); })()";
+    let ink = "getComputedStyle(document.body).color.match(/[\\d.]+/g).slice(0, 3).join()";
+    let ink = browser.text(ink);
+    assert_ne!(browser.text(edge), ink);
+    browser.key("6");
+    assert_eq!(browser.text("document.activeElement.tagName"), "CANVAS");
+    browser.key("ArrowRight");
+    assert_eq!(browser.text(line), "rank 0 → rank 0: nothing");
+    browser.key("ArrowDown");
+    assert_eq!(browser.text(line), "rank 1 → rank 0: 7.63\u{202f}MiB");
+    assert_eq!(browser.text(said), browser.text(line));
+    browser.key("ArrowDown");
+    browser.key("ArrowLeft");
+    assert_eq!(browser.text(line), "rank 1 → rank 0: 7.63\u{202f}MiB", "no further than the last one");
+    assert_eq!(browser.text(caption), "The heaviest pairs");
+    browser.key("Enter");
+    assert_eq!(browser.text(caption), "The heaviest pairs, in the chosen cell all");
+    assert!(browser.text(said).ends_with("; chosen"), "{}", browser.text(said));
+    assert_eq!(browser.text(edge), ink);
+    browser.picture("matrix-chosen");
+    browser.key("Escape");
+    assert_eq!((browser.text(caption), browser.text(line)), ("The heaviest pairs".into(), all.clone()));
+    assert_ne!(browser.text(edge), ink);
+    // A click chooses it, too; then the key that lets go of it lets go of nothing else.
+    browser.value("tare.model.selectRegion(3)");
+    let wide = browser.number("document.querySelector('#messages canvas').clientWidth");
+    browser.click("#messages canvas", (0.02 + 40.0 / wide, 0.9));
+    assert_eq!(browser.text(edge), ink);
+    browser.key("Escape");
+    assert_eq!(browser.number("tare.model.state.region"), 3.0);
+    browser.key("Escape");
+    assert_eq!(browser.value("tare.model.state.region === 0xffffffff"), json!(true));
+    browser.key("?");
+    assert!(browser.text("document.querySelector('dialog').textContent").contains("among messages it chooses the pair"));
+    is_quiet(&browser);
+}
+
+#[test]
 fn sizes_of_messages_follow_cell_region_and_ranks() {
     let mut browser = Browser::start();
     let mut profile = master_and_worker();
