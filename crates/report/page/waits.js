@@ -1,4 +1,4 @@
-// Places where ranks wait, trust and the times of ranks stand without a script: what is selected is marked in them.
+// The regions of the summary, places where ranks wait, trust and the times of ranks stand without a script: what is selected is marked in them.
 
 import { alone } from "./numbers.js";
 import { NONE } from "./model.js";
@@ -7,6 +7,7 @@ import { byId, element } from "./dom.js";
 export class Marks {
   constructor(model) {
     this.model = model;
+    this.rows = [...document.querySelectorAll("#summary tr[data-region]")];
     this.places = [...document.querySelectorAll("#waits [data-region]")];
     this.note = element("p", { class: "line", id: "waits-line" });
     this.line = element("p", { class: "line", id: "trust-line" });
@@ -17,6 +18,7 @@ export class Marks {
   }
 
   draw() {
+    for (const row of this.rows) row.classList.toggle("selected", Number(row.dataset.region) === this.model.state.region);
     this.drawWaits();
     this.drawTrust();
     const ranks = this.model.rankLabels();

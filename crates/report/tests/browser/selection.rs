@@ -407,6 +407,22 @@ fn pictures_answer_clicks_and_have_tables_beside_them() {
 }
 
 #[test]
+fn the_selected_region_is_marked_in_the_summary() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &master_and_worker()));
+    let marked = "[...document.querySelectorAll('#summary tr.selected')].map((row) => row.dataset.region).join()";
+    assert_eq!(browser.text(marked), "");
+    browser.click("#summary tr[data-region='2'] .show", (0.5, 0.5));
+    assert_eq!(browser.text(marked), "2");
+    let ground = |region: u32| format!("getComputedStyle(document.querySelector('#summary tr[data-region=\"{region}\"] td')).backgroundColor");
+    let [selected, other] = [2, 3].map(|region| browser.text(&ground(region)));
+    assert_ne!(selected, other);
+    browser.click("#detail .close", (0.5, 0.5));
+    assert_eq!(browser.text(marked), "");
+    is_quiet(&browser);
+}
+
+#[test]
 fn a_link_has_the_figures_that_its_sender_saw() {
     let mut browser = Browser::start();
     let mut profile = with_levels();
