@@ -260,8 +260,17 @@ export class Heat {
     return first === last ? `${this.word} ${model.strings.labels[first]}` : `ranks ${model.strings.labels[first]}–${model.strings.labels[last]}`;
   }
 
+  /** What a column has of a row and the row's mean, as exactly as tables have them that hold the rank which spends most against the mean. */
+  held(row, column) {
+    const { heat, model, bins } = this;
+    const [region, spread] = [this.regions[row], model.spread()];
+    const isOfAll = [0, heat.processes].includes(model.header.ranks);
+    const process = column >= bins ? heat.outliers[column - bins] : this.perBin === 1 ? column : NONE;
+    return [process === spread.most_at[region] ? spread.most[region] : this.value(row, column), isOfAll ? spread.mean[region] : this.mean(row)];
+  }
+
   tell(row, column) {
-    const [value, mean] = [this.value(row, column), this.mean(row)];
+    const [value, mean] = this.held(row, column);
     const isBin = column < this.bins && this.perBin > 1;
     const other = this.which === "most" ? "mean" : "most";
     const told = (time) => alone(time, 0, 0, this.isMarked(row));

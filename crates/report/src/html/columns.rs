@@ -50,6 +50,11 @@ impl Table {
         self.with(name, "f64", values.map(|value| finite(value * 1e9).round().to_le_bytes()))
     }
 
+    /// Seconds in seven digits: for times that are held against each other.
+    pub(super) fn fine(self, name: &'static str, values: impl Iterator<Item = f64>) -> Self {
+        self.with(name, "f32", values.map(|value| ((finite(value) * 1e9) as f32).to_le_bytes()))
+    }
+
     /// Seconds in four digits: for what is drawn and for half-widths.
     pub(super) fn rough(self, name: &'static str, values: impl Iterator<Item = f64>) -> Self {
         self.with(name, "f32", values.map(|value| rounded((finite(value) * 1e9) as f32).to_le_bytes()))

@@ -181,8 +181,8 @@ impl Spreads {
             Table::new(spread.len())
                 .rough("least", spread.iter().map(|spread| spread.least.1))
                 .u32("least_at", spread.iter().map(|spread| spread.least.0))
-                .rough("mean", spread.iter().map(|spread| spread.mean))
-                .rough("most", spread.iter().map(|spread| spread.most.1))
+                .fine("mean", spread.iter().map(|spread| spread.mean))
+                .fine("most", spread.iter().map(|spread| spread.most.1))
                 .u32("most_at", spread.iter().map(|spread| spread.most.0))
         };
         Self { value: table(|here| here.value_s), measured: table(|here| here.measured_s), difference: table(OnProcess::taken_off_s) }

@@ -118,6 +118,35 @@ fn a_time_that_is_not_to_be_trusted_is_marked_wherever_it_stands() {
     is_quiet(&browser);
 }
 
+#[test]
+fn how_far_a_rank_is_above_the_mean_is_the_same_everywhere() {
+    let mut browser = Browser::start();
+    let mut profile = many(200, 2);
+    // Just below where the last digit turns.
+    for number in 1..12_usize {
+        let ahead = 0.01 * number as f64 + 0.000_49;
+        let first = profile.locations[0].nodes[number].exclusive as f64;
+        profile.locations[1].nodes[number].exclusive = (first * (1.0 + ahead) / (1.0 - ahead)) as i64;
+    }
+    browser.open(&made(&run(), &profile));
+    let rows = "[...document.querySelectorAll('#summary tr[data-region]')].map((row) => [Number(row.dataset.region), row.querySelector('[data-of=slowest]').textContent])";
+    let rows = browser.value(rows);
+    let rows: Vec<(u64, &str)> = { rows.as_array().expect("a list").iter() }
+        .filter_map(|row| Some((row[0].as_u64()?, row[1].as_str()?.strip_prefix("1 (")?.strip_suffix(')')?)))
+        .collect();
+    assert!(rows.len() >= 10, "{rows:?}");
+    browser.value("tare.table.setShape('flat')");
+    browser.click("#ranks .bar > button", (0.5, 0.5));
+    for (region, ahead) in rows {
+        browser.value(&format!("tare.model.change({{ ranks: [] }}), tare.model.selectRegion({region})"));
+        assert_eq!(browser.text("document.querySelector('#regions .vrow.selected .c-spread').textContent"), format!("1 ({ahead})"));
+        browser.value("tare.model.selectRanks('1')");
+        let line = browser.text("document.getElementById('ranks-line').textContent");
+        assert!(line.contains(&format!(", {ahead} against the mean")), "{line}: {ahead}");
+    }
+    is_quiet(&browser);
+}
+
 /// Texts that the heat map writes above its columns, and where each begins and ends.
 const ABOVE_THE_HEAT_MAP: &str = "(() => { const { prototype } = CanvasRenderingContext2D; const real = prototype.fillText; const found = []; \
     prototype.fillText = function (text, x, y, ...more) { const wide = this.measureText(text).width; \
