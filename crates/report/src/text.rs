@@ -482,7 +482,7 @@ fn sentence(doubt: &Doubt, glyphs: &Glyphs) -> String {
         }
         Doubt::Marked(mark) => format!("the time is not to be trusted: {}", mark.reason()),
         Doubt::Regions(part) => format!("regions with {} of the time are not to be trusted", share(*part, glyphs)),
-        Doubt::Prior(part) => format!("only {} of the overhead was measured in place", share(*part, glyphs)),
+        Doubt::Prior(part) => format!("only {} of the overhead, of probes and wrappers, was measured in place", share(*part, glyphs)),
         Doubt::Unreadable(files) => some(*files as u64, "file cannot be read", "files cannot be read"),
         Doubt::MissingRanks(ranks) => some(*ranks as u64, "rank left no data", "ranks left no data"),
         Doubt::Undelayed(what) => undelayed(what, glyphs).unwrap_or_default(),

@@ -28,7 +28,20 @@ fn trust_shows_how_far_the_cost_of_a_pair_differs_between_call_paths() {
     assert!(own.contains("α, in the region's own time: least ") && of_caller.contains("β, in its caller's time: least "), "{shown}");
     // `inside` was measured in place; `main` and `emplace_hint` have what that cost.
     assert!(own.contains("class=\"in-place\"") && own.contains("class=\"prior\""), "{own}");
-    assert!(shown.contains("parts of the 90.0\u{202f}M calls whose probes were on; 100.0\u{202f}% of them"), "{shown}");
+    assert!(
+        shown.contains("parts of the 90.0\u{202f}M calls whose probes were on, without those of wrappers; 100.0\u{202f}% of these calls"),
+        "{shown}"
+    );
+    // With no batches at all it is the wrappers alone that were measured in place, and both places say how much.
+    let mut unmeasured = master_and_worker();
+    unmeasured.locations.iter_mut().flat_map(|location| &mut location.nodes).for_each(|node| node.batches = None);
+    unmeasured.locations[0].nodes[2].tool_ticks = 600_000_000;
+    let shown = trust(&unmeasured);
+    let part = shown.split("only ").nth(1).and_then(|rest| rest.split(" of the overhead, of probes and wrappers, was measured in place").next());
+    let part = part.unwrap_or_else(|| panic!("{shown}"));
+    assert!(part.ends_with('%') && part != "0\u{202f}%", "{part}");
+    assert!(shown.contains("; 0\u{202f}% of these calls have a cost"), "{shown}");
+    assert!(shown.contains(&format!("and what wrappers took, {part} was measured in place: on such")), "{shown}");
     let mut off = master_and_worker();
     off.locations.iter_mut().flat_map(|location| &mut location.nodes).for_each(|node| node.on_calls = 0);
     assert!(!trust(&off).contains("class=\"costs\""), "nobody paid");

@@ -4,8 +4,10 @@ use std::fmt::Write;
 
 use tare_compensate::PairCost;
 
+use super::markup::escape;
 use super::parts::{GLYPHS, Parts};
 use crate::number::{Column, count, share};
+use crate::view::overhead_in_place;
 
 /// Bars of a histogram.
 const BINS: usize = 40;
@@ -54,11 +56,13 @@ pub(super) fn histograms(html: &mut String, parts: &Parts<'_>) {
     }
     let _ = write!(
         html,
-        "<p class=\"muted\">Heights are parts of the {} {} whose probes were on; {} of them have a cost that was measured on their own call path, the others \
-         (paler) that of others.</p>",
+        "<p class=\"muted\">Heights are parts of the {} {} whose probes were on, without those of wrappers; {} of these calls have a cost that was measured \
+         on their own call path, the others (paler) that of others. Of the overhead, which is calls times their cost and what wrappers took, {} was \
+         measured in place: on such call paths, and by wrappers, which time themselves.</p>",
         count(calls, GLYPHS),
         if calls == 1 { "call" } else { "calls" },
-        share(in_place as f64 / calls as f64, GLYPHS)
+        escape(&share(in_place as f64 / calls as f64, GLYPHS)),
+        escape(&share(overhead_in_place(parts.results), GLYPHS))
     );
 }
 

@@ -293,8 +293,16 @@ fn is_of_wrappers(locations: &[CompensatedLocation]) -> bool {
     probes < 0.5 * overhead
 }
 
+/// The part of the overhead that was measured in place: by wrappers, which time themselves, and on call paths whose own batches say what a pair of
+/// probes costs.
+pub(crate) fn overhead_in_place(results: &Results<'_>) -> f64 {
+    let locations = &results.parallel.locations;
+    let overhead: f64 = locations.iter().map(|location| location.overhead_s).sum();
+    let certain: f64 = locations.iter().map(|location| location.certain_overhead_s).sum();
+    if overhead > 0.0 { certain / overhead } else { 1.0 }
+}
+
 fn certainty(results: &Results<'_>, time: &Time, is_of_wrappers: bool) -> Option<Doubt> {
-    let locations: &[CompensatedLocation] = &results.parallel.locations;
     if let Some(mark) = time.shown.mark {
         return Some(Doubt::Marked(mark));
     }
@@ -302,9 +310,7 @@ fn certainty(results: &Results<'_>, time: &Time, is_of_wrappers: bool) -> Option
     if width <= WIDE {
         return None;
     }
-    let overhead: f64 = locations.iter().map(|location| location.overhead_s).sum();
-    let certain: f64 = locations.iter().map(|location| location.certain_overhead_s).sum();
-    let part = if overhead > 0.0 { certain / overhead } else { 1.0 };
+    let part = overhead_in_place(results);
     let queued = queued(results);
     // Fewer functions help where probes are what is dear; who queues for a processor in a wrapper seems to work there.
     let is_queue = queued >= width && is_of_wrappers;
