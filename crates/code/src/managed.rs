@@ -6,10 +6,11 @@ use tare_image::{Image, Symbol};
 
 use crate::program::Refusal;
 
-/// Texts that stand in every program of a language, stripped or not, as part of its runtime.
-const TEXTS: [(Refusal, [&[u8]; 2]); 2] = [
-    (Refusal::OcamlCode, [b"CAMLRUNPARAM\0", b"Fatal error: exception Invalid_argument(\"index out of bounds\")\n"]),
-    (Refusal::HaskellCode, [b"GHCRTS\0", b"THUNK_SELECTOR\0"]),
+/// Texts that stand as C strings of their own in every program of a language, stripped or not, as part of its runtime. They are one
+/// text here, so that what is made of this file does not hold them so itself.
+const TEXTS: [(Refusal, &str); 2] = [
+    (Refusal::OcamlCode, "OCAMLRUNPARAM|Fatal error: exception Invalid_argument(\"index out of bounds\")\n"),
+    (Refusal::HaskellCode, "GHCRTS|THUNK_SELECTOR|BLOCKING_QUEUE|ATOMICALLY_FRAME|CATCH_RETRY_FRAME"),
 ];
 
 /// Why no function of an image is moved, if so: the language whose compiler made some of them.
@@ -46,8 +47,9 @@ fn by_symbol(symbol: &Symbol<'_>) -> Option<Refusal> {
 fn by_texts(image: &Image<'_>) -> Option<Refusal> {
     let section = image.sections().iter().find(|section| section.name == ".rodata")?;
     let constants = image.bytes_at(section.address, section.size)?;
-    let has_all = |texts: &[&[u8]]| texts.iter().all(|text| memmem::find(constants, text).is_some());
-    TEXTS.into_iter().find(|(_, texts)| has_all(texts)).map(|(language, _)| language)
+    let is_whole = |text: &[u8], at: usize| (at == 0 || constants[at - 1] == 0) && constants.get(at + text.len()) == Some(&0);
+    let has = |text: &[u8]| memmem::find_iter(constants, text).any(|at| is_whole(text, at));
+    TEXTS.into_iter().find(|(_, texts)| texts.split('|').all(|text| has(text.as_bytes()))).map(|(language, _)| language)
 }
 
 /// Entries of the functions that V8 compiled in advance; there are none without the one that enters its interpreter.

@@ -183,25 +183,45 @@ fn who_takes_its_return_address_is_not_moved_nor_are_its_callers() {
     assert_ne!(refusal(place(&[0x5f, 0xb8, 39, 0, 0, 0])), Some(Refusal::MoreThanRegisters));
 }
 
-/// Where no symbol of a language's runtime is there, two of its texts tell it; one alone does not.
+/// Where no symbol of a language's runtime is there, its texts tell it: all of them, each a C string of its own.
 #[test]
 fn ocaml_and_haskell_code_is_never_moved_stripped_or_not() {
     let shop = Workshop::new();
-    let source = "#include <stdio.h>\n#include <stdlib.h>\nint work(int x) { return x + 1; }\n\
-                  int main(int c, char **v) { (void)v; return !getenv(VARIABLE) ? puts(WORDS) : work(c); }\n";
-    let with = |variable: &str, words: &str| format!("#define VARIABLE {variable:?}\n#define WORDS {words:?}\n{source}");
-    let plain = with("OCAMLRUNPARAM", "none");
+    let with = |texts: &[&str]| {
+        let list: String = texts.iter().map(|text| format!("{text:?}, ")).collect();
+        format!(
+            "#include <stdio.h>\nstatic const char *const volatile texts[] = {{ {list}\"none\" }};\nint work(int x) {{ return x + 1; }}\n\
+             int main(int c, char **v) {{ (void)v; return puts(texts[c % {}]) + work(c); }}\n",
+            texts.len() + 1
+        )
+    };
     let out_of_bounds = "Fatal error: exception Invalid_argument(\"index out of bounds\")\n";
-    let ocaml = (Some(Refusal::OcamlCode), ["int caml_frametable[4] = { 1 };\n", &with("OCAMLRUNPARAM", out_of_bounds)]);
-    let haskell = (Some(Refusal::HaskellCode), ["int stg_ap_p_info[4] = { 1 };\n", &with("GHCRTS", "THUNK_SELECTOR")]);
-    for (language, [symbol, texts]) in [ocaml, haskell, (None, ["", &with("GHCRTS", "none")])] {
-        for (text, flag) in [(&format!("{symbol}{plain}"), "-O1"), (&texts.to_string(), "-s")] {
-            let bytes = shop.compile("gcc", "managed", "c", text, &["-O1", flag]);
+    let ocaml: &[&str] = &["OCAMLRUNPARAM", "CAMLRUNPARAM", out_of_bounds];
+    let haskell: &[&str] = &["GHCRTS", "THUNK_SELECTOR", "BLOCKING_QUEUE", "ATOMICALLY_FRAME", "CATCH_RETRY_FRAME"];
+    for (language, symbol, texts) in [
+        (Some(Refusal::OcamlCode), "int caml_frametable[4] = { 1 };\n", ocaml),
+        (Some(Refusal::HaskellCode), "int stg_ap_p_info[4] = { 1 };\n", haskell),
+        (None, "", &ocaml[..2]),
+        (None, "", &haskell[..2]),
+        // As a program has them that looks for them.
+        (None, "", &[&ocaml.join(" "), &haskell.join(" ")]),
+    ] {
+        for (text, flag) in [(format!("{symbol}{}", with(&[])), "-O1"), (with(texts), "-s")] {
+            let bytes = shop.compile("gcc", "managed", "c", &text, &["-O1", flag]);
             let program = Program::analyse(&Image::parse(&bytes).expect("an image")).expect("functions");
             let main = &program.functions[program.main().expect("main")];
             assert_eq!(main.refusal, language, "{flag} {text}");
         }
     }
+}
+
+/// The tests hold the recognisers, as the tool itself does.
+#[test]
+fn a_program_that_looks_for_the_texts_of_a_runtime_is_none_of_its_language() {
+    let bytes = std::fs::read(std::env::current_exe().expect("this program")).expect("its bytes");
+    let program = Program::analyse(&Image::parse(&bytes).expect("an image")).expect("functions");
+    let is_managed = |refusal: Option<Refusal>| matches!(refusal, Some(Refusal::OcamlCode | Refusal::HaskellCode));
+    assert!(!program.functions.iter().any(|function| is_managed(function.refusal)));
 }
 
 #[test]
