@@ -2,7 +2,7 @@
 
 pub use crate::layout::{Glyphs, NO_BREAK, width};
 pub use crate::number::{Column as Unit, byte_size, change, count, plural, share, time_with_unit};
-pub use crate::view::{open_path, thread_label};
+pub use crate::view::{innermost, open_regions, thread_label};
 
 use crate::layout::{Page, Writer, plain};
 use crate::short::short_name;

@@ -221,8 +221,13 @@ pub(crate) fn place(file: &str, line: u32) -> Option<String> {
 
 /// `MPI_Recv < exchange (solver.f90:88) < solve < main`: of regions that are open, the outermost first, the innermost ones, and
 /// where the first of them stands whose place is known.
+pub(crate) fn open_path(profile: &Profile, path: &[RegionIndex], shown: usize, glyphs: &Glyphs) -> String {
+    innermost(&open_regions(profile, &path[path.len().saturating_sub(shown + 1)..]), shown, glyphs)
+}
+
+/// All regions of such a path, the innermost first.
 #[must_use]
-pub fn open_path(profile: &Profile, path: &[RegionIndex], shown: usize, glyphs: &Glyphs) -> String {
+pub fn open_regions(profile: &Profile, path: &[RegionIndex]) -> Vec<String> {
     let mut is_placed = false;
     let name = |&index: &RegionIndex| {
         let region = &profile.regions[index.0];
@@ -232,9 +237,14 @@ pub fn open_path(profile: &Profile, path: &[RegionIndex], shown: usize, glyphs: 
             None => name,
         }
     };
-    let mut names: Vec<String> = path.iter().rev().take(shown).map(name).collect();
-    names.extend((path.len() > shown).then(|| glyphs.ellipsis.to_string()));
-    names.join(" < ")
+    path.iter().rev().map(name).collect()
+}
+
+/// The path of so many of these regions.
+#[must_use]
+pub fn innermost(regions: &[String], shown: usize, glyphs: &Glyphs) -> String {
+    let left = (regions.len() > shown).then_some(glyphs.ellipsis);
+    regions.iter().take(shown).map(String::as_str).chain(left).collect::<Vec<_>>().join(" < ")
 }
 
 /// Whether what is missing is missing for want of room or permission.

@@ -11,7 +11,7 @@ use tare_query::State;
 use tare_report::figures::{Glyphs, count, plain_text, plural, share, shortened, time_with_unit, width};
 
 use crate::app::{App, PAGES};
-use crate::rows::{Line, Table, dilation};
+use crate::rows::{Line, Place, Table, dilation};
 use crate::snapshot::{PlaceNow, Snapshot};
 
 const GLYPHS: &Glyphs = &Glyphs::UNICODE;
@@ -31,6 +31,8 @@ const LEAST_NAME: usize = 22;
 /// Nor is a place below this, while more columns than these are left.
 const LEAST_PLACE: usize = 14;
 const BESIDE_PLACE: usize = 3;
+/// Where a thread is has so much room at least, while other columns than the first can be left out for it.
+const LEAST_WHERE: usize = 24;
 
 const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
 const DIM: Style = Style::new().add_modifier(Modifier::DIM);
@@ -220,7 +222,16 @@ impl Widths {
         };
         let mut cells: Vec<usize> = (0..table.heads.len() - 1).map(cell).collect();
         let used = |cells: &[usize]| cells.iter().map(|cell| cell + 2).sum::<usize>();
-        let place = lines.iter().map(|line| width(&line.place)).max().unwrap_or(0);
+        let place = lines.iter().map(|line| width(&line.place.whole())).max().unwrap_or(0);
+        if !table.place_head.is_empty() {
+            let longest = lines.iter().map(|line| width(&line.name)).max().unwrap_or(0);
+            let name = 1 + longest.max(width(&table.heads[0]) + 1).min(LEAST_NAME);
+            let least_place = place.max(width(table.place_head)).min(LEAST_WHERE) + 2;
+            while used(&cells) + name + least_place > columns && cells.len() > 1 {
+                cells.pop();
+            }
+            return Self { name, place: columns.saturating_sub(used(&cells) + name), cells };
+        }
         let least_place = if place > 0 { place.min(LEAST_PLACE) + 2 } else { 0 };
         while used(&cells) + LEAST_NAME + least_place > columns && cells.len() > BESIDE_PLACE
             || used(&cells) + LEAST_NAME > columns && cells.len() > 1
@@ -234,7 +245,12 @@ impl Widths {
 
     fn heads(&self, table: &Table) -> Text<'static> {
         let mark = |index: usize| if table.sorted_by == index { "▼" } else { "" };
-        let mut text = padded(&format!(" {}{}", table.heads[0], mark(0)), self.name + self.place);
+        let name = format!(" {}{}", table.heads[0], mark(0));
+        let mut text = if table.place_head.is_empty() {
+            padded(&name, self.name + self.place)
+        } else {
+            format!("{}{}", padded(&name, self.name), padded(&format!("  {}", table.place_head), self.place))
+        };
         for (index, &room) in self.cells.iter().enumerate() {
             text.push_str(&format!("  {}", right(&format!("{}{}", mark(index + 1), table.heads[index + 1]), room)));
         }
@@ -255,7 +271,7 @@ impl Widths {
         let mut spans = vec![Span::raw(padded(&format!("{front}{}", shortened(&line.name, room)), self.name))];
         if self.place > 0 {
             let room = self.place - 2;
-            spans.push(Span::styled(format!("  {}", padded(&shortened(&line.place, room), room)), DIM));
+            spans.push(Span::styled(format!("  {}", padded(&line.place.fitting(room), room)), DIM));
         }
         for (cell, &room) in line.cells.iter().zip(&self.cells) {
             spans.push(Span::raw(format!("  {}", right(cell, room))));
@@ -282,10 +298,13 @@ fn still(now: &Snapshot, columns: usize) -> Vec<Text<'static>> {
     still.sort_by(|one, other| other.is_in_mpi.cmp(&one.is_in_mpi).then_with(|| other.since_s.unwrap_or(0.0).total_cmp(&one.since_s.unwrap_or(0.0))));
     let more = still.len().saturating_sub(STILL_NAMED);
     let line = |(row, place): (usize, &&PlaceNow)| {
-        let at = if place.within.is_empty() { String::new() } else { format!(", in {}", place.within) };
         let more = if row + 1 == STILL_NAMED && more > 0 { format!(" (and {more} more)") } else { String::new() };
-        let text = format!(" {}: no event for {}{more}{at}", place.name, time_with_unit(place.since_s.unwrap_or(0.0), GLYPHS));
-        Text::raw(cut(&plain_text(&text), columns))
+        let text = format!(" {}: no event for {}{more}", place.name, time_with_unit(place.since_s.unwrap_or(0.0), GLYPHS));
+        let at = match place.within.is_empty() {
+            true => String::new(),
+            false => Place::Within(", in ", place.within.clone()).fitting(columns.saturating_sub(width(&text))),
+        };
+        Text::raw(cut(&plain_text(&format!("{text}{at}")), columns))
     };
     still.iter().take(STILL_NAMED).enumerate().map(line).collect()
 }

@@ -3,7 +3,7 @@
 use tare_compensate::Figure;
 use tare_compensate::whole::OnProcess;
 use tare_query::State;
-use tare_report::figures::{self, Glyphs, Unit, byte_size, count, share, time_with_unit};
+use tare_report::figures::{self, Glyphs, Unit, byte_size, count, innermost, share, shortened, time_with_unit, width};
 
 use crate::app::{App, Page};
 use crate::rates::Rates;
@@ -16,6 +16,8 @@ const BLOCKS: usize = 14;
 /// A table: the first column is the name.
 pub(crate) struct Table {
     pub(crate) heads: Vec<String>,
+    /// Of the column of places; nothing where these belong to the names.
+    pub(crate) place_head: &'static str,
     pub(crate) sorted_by: usize,
     pub(crate) lines: Vec<Line>,
 }
@@ -28,10 +30,41 @@ pub(crate) struct Line {
     /// Of a path with callees, whether they are shown.
     pub(crate) is_open: Option<bool>,
     pub(crate) name: String,
-    pub(crate) place: String,
+    pub(crate) place: Place,
     pub(crate) cells: Vec<String>,
     /// By what columns sort; the greatest first.
     order: Vec<f64>,
+}
+
+/// Where a row is.
+#[derive(Clone)]
+pub(crate) enum Place {
+    /// In words, or in the source.
+    Said(String),
+    /// In these regions, the innermost first, and what is said before them.
+    Within(&'static str, Vec<String>),
+}
+
+impl Place {
+    pub(crate) fn whole(&self) -> String {
+        match self {
+            Self::Said(words) => words.clone(),
+            Self::Within(before, regions) => format!("{before}{}", innermost(regions, regions.len(), GLYPHS)),
+        }
+    }
+
+    /// In so many columns: the outer regions give way first, then what is said before them, then the middle of the innermost one's name.
+    pub(crate) fn fitting(&self, room: usize) -> String {
+        match self {
+            Self::Said(words) => shortened(words, room),
+            Self::Within(before, regions) => {
+                let paths = (1..=regions.len()).rev().map(|shown| format!("{before}{}", innermost(regions, shown, GLYPHS)));
+                let alone = regions.first().map_or("", String::as_str);
+                let all = paths.chain([format!("{before}{alone}"), alone.to_string()]);
+                all.into_iter().find(|path| width(path) <= room).unwrap_or_else(|| shortened(alone, room))
+            }
+        }
+    }
 }
 
 pub(crate) fn table(app: &App, sorted_by: usize) -> Table {
@@ -46,11 +79,12 @@ pub(crate) fn table(app: &App, sorted_by: usize) -> Table {
     let filter = app.filter.to_lowercase();
     let mut lines: Vec<Line> = lines.into_iter().filter(|line| is_found(line, &filter)).collect();
     sort(&mut lines, sorted_by, app.is_reversed);
-    Table { heads, sorted_by, lines }
+    let place_head = if app.page == Page::Ranks { "where" } else { "" };
+    Table { heads, place_head, sorted_by, lines }
 }
 
 fn is_found(line: &Line, filter: &str) -> bool {
-    filter.is_empty() || line.name.to_lowercase().contains(filter) || line.place.to_lowercase().contains(filter)
+    filter.is_empty() || line.name.to_lowercase().contains(filter) || line.place.whole().to_lowercase().contains(filter)
 }
 
 fn sort(lines: &mut [Line], by: usize, is_reversed: bool) {
@@ -108,7 +142,7 @@ fn regions(app: &App, snapshot: &Snapshot, rates: &Rates<'_>) -> (Vec<String>, V
             indent: 0,
             is_open: None,
             name: region.name.to_string(),
-            place: region.place.clone(),
+            place: Place::Said(region.place.clone()),
             cells: vec![
                 percent(now),
                 total,
@@ -158,15 +192,18 @@ fn spread(region: &RegionNow, seconds: impl Fn(&OnProcess) -> f64) -> f64 {
 
 fn ranks(app: &App, snapshot: &Snapshot, rates: &Rates<'_>) -> (Vec<String>, Vec<Line>) {
     let largest = |value: &dyn Fn(&PlaceNow) -> f64| snapshot.places.iter().map(|place| value(place).abs()).fold(0.0, f64::max);
-    let unit = Unit::for_largest(largest(&|place| if app.is_measured { place.measured_s } else { place.time.value }));
+    let time = largest(&|place| if app.is_measured { place.measured_s } else { place.time.value });
+    let beside = largest(&|place| place.wait.shown(app.is_measured)).max(largest(&|place| place.delay_s));
+    let unit = Unit::for_largest(time.max(beside));
     let line = |place: &PlaceNow| {
         let events = rates.events_of(place.key, place.events);
         let state = match (place.state, place.open.is_empty()) {
-            (State::Ended, _) => "ended".to_string(),
-            (State::Unseen, _) => "not seen from here".to_string(),
-            (State::CutOff, _) => format!("cut off in {}", place.within),
-            (State::Running, true) => "runs".to_string(),
-            (State::Running, false) => place.within.clone(),
+            (State::Ended, _) => Place::Said("ended".to_string()),
+            (State::Unseen, _) => Place::Said("not seen from here".to_string()),
+            (State::CutOff, true) => Place::Said("cut off".to_string()),
+            (State::CutOff, false) => Place::Within("cut off in ", place.within.clone()),
+            (State::Running, true) => Place::Said("runs".to_string()),
+            (State::Running, false) => Place::Within("", place.within.clone()),
         };
         let waited = place.wait.shown(app.is_measured);
         let (total, time) = if app.is_measured {
@@ -203,7 +240,7 @@ fn messages(app: &App, snapshot: &Snapshot, rates: &Rates<'_>) -> (Vec<String>, 
             indent: 0,
             is_open: None,
             name: format!("rank {} → {}", pair.from, pair.to),
-            place: String::new(),
+            place: Place::Said(String::new()),
             cells: [vec![byte_size(pair.bytes as f64, GLYPHS)], waited.to_vec(), vec![count(pair.messages, GLYPHS), rate(messages)]].concat(),
             order: vec![pair.bytes as f64, receiver, sender, pair.messages as f64, messages.unwrap_or(0.0)],
         }
@@ -234,7 +271,7 @@ fn paths(app: &App, snapshot: &Snapshot, rates: &Rates<'_>, sorted_by: usize) ->
             indent,
             is_open: (!children[index].is_empty()).then(|| app.open.contains(&path.key)),
             name: path.name.clone(),
-            place: path.place.clone(),
+            place: Place::Said(path.place.clone()),
             cells: vec![percent(now), total, percent(Some(waiting).filter(|_| waited > 0.0)), rate(calls), count(path.calls, GLYPHS)],
             order: vec![now.unwrap_or(0.0), time, waiting, calls.unwrap_or(0.0), path.calls as f64],
         }
@@ -272,7 +309,7 @@ fn paths(app: &App, snapshot: &Snapshot, rates: &Rates<'_>, sorted_by: usize) ->
         }
     }
     let total = total_of(app, "time", unit);
-    Table { heads: heads(&["Call path", "now", &total, "wait", "calls/s", "calls"]), sorted_by, lines }
+    Table { heads: heads(&["Call path", "now", &total, "wait", "calls/s", "calls"]), place_head: "", sorted_by, lines }
 }
 
 /// The dilation of a run, without a sign where it is longer.

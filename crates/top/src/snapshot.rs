@@ -6,7 +6,7 @@ use tare_compensate::whole::{CallTree, Classes, OnProcess, exchanges, region_tot
 use tare_compensate::{Compensated, Figure};
 use tare_profile::{Profile, Region, RegionKind};
 use tare_query::{State, places};
-use tare_report::figures::{Glyphs, open_path};
+use tare_report::figures::open_regions;
 
 /// What the command line knows of the run and of the reading.
 #[derive(Clone, Debug, Default)]
@@ -87,8 +87,8 @@ pub(crate) struct PlaceNow {
     pub(crate) state: State,
     /// The innermost open regions first.
     pub(crate) open: Vec<String>,
-    /// The innermost of them as they are shown, with a place.
-    pub(crate) within: String,
+    /// The same as they are shown, with a place.
+    pub(crate) within: Vec<String>,
     pub(crate) is_in_mpi: bool,
     pub(crate) since_s: Option<f64>,
     pub(crate) time: Figure,
@@ -235,7 +235,7 @@ fn threads_now(profile: &Profile, compensated: &Compensated) -> Vec<PlaceNow> {
             state: place.state,
             is_in_mpi: place.path.last().is_some_and(|region| profile.regions[region.0].kind == RegionKind::Mpi),
             open: place.path.iter().rev().map(name).collect(),
-            within: open_path(profile, &place.path, 3, &Glyphs::UNICODE),
+            within: open_regions(profile, &place.path),
             since_s: place.since_s,
             time: figures.total,
             measured_s: figures.measured_s,

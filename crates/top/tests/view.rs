@@ -138,6 +138,29 @@ fn what_is_hot_now_stands_first_and_what_stands_still_is_named() {
 }
 
 #[test]
+fn the_innermost_region_of_a_rank_is_whole_before_anything_else_of_where_it_is() {
+    let mut app = going();
+    press(&mut app, "2");
+    for (columns, rows, most) in
+        [(44, 10, "MPI_Recv < …"), (80, 24, "MPI_Recv < main (app.c:10) < …"), (200, 50, "MPI_Recv < main (app.c:10) < program")]
+    {
+        let shown = text(&app, columns, rows);
+        let head = shown.lines().find(|line| line.contains("Rank")).unwrap_or_default();
+        let rank = shown.lines().find(|line| line.contains("rank 0 ")).unwrap_or_default();
+        let before = head.split("where").next().unwrap_or_default().chars().count();
+        assert!(before < 12 && head.contains("where"), "ranks have as much room as they need: {shown}");
+        assert!(rank[before..].starts_with(most), "{columns}×{rows}\n{shown}");
+    }
+    let mut cut_off = App::default();
+    let mut profile = profile(6.0);
+    profile.processes.iter_mut().for_each(|process| process.state = tare_profile::State::CutOff);
+    cut_off.read(snapshot_of(&profile, 6.0, Some("stopped by SIGKILL")));
+    press(&mut cut_off, "2");
+    let shown = text(&cut_off, 80, 24);
+    assert!(shown.contains("cut off in MPI_Recv") && shown.contains("  solve<…>(int, double)"), "{shown}");
+}
+
+#[test]
 fn waiting_is_compensated_as_the_time_beside_it_and_measured_with_it() {
     let reading = || {
         let mut profile = profile(6.0);
