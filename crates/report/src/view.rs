@@ -172,6 +172,8 @@ fn counted_locations(results: &Results<'_>) -> Vec<usize> {
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct RankRow {
     pub(crate) label: String,
+    /// With what it is: `rank 3 thread 1`.
+    pub(crate) name: String,
     pub(crate) measured_s: f64,
     pub(crate) local: Figure,
     pub(crate) parallel: Figure,
@@ -183,6 +185,7 @@ pub(crate) fn rank_rows(results: &Results<'_>) -> Vec<RankRow> {
     let profile = results.profile;
     let row = |(index, location): (usize, &Location)| RankRow {
         label: location_label(results, location),
+        name: thread_label(profile, location),
         measured_s: results.shown.locations[index].measured_s,
         local: results.local.locations[index].total,
         parallel: results.parallel.locations[index].total,

@@ -120,6 +120,23 @@ fn waiting_is_not_denied_where_it_is_not_known() {
 }
 
 #[test]
+fn a_program_without_ranks_is_not_told_of_ranks_and_its_processes_are_called_so() {
+    let mut profile = master_and_worker();
+    profile.processes.iter_mut().for_each(|process| (process.rank, process.world_size) = (None, None));
+    let pid = profile.processes[0].pid;
+    profile.locations.iter_mut().flat_map(|location| &mut location.nodes).for_each(|node| node.exchanged = None);
+    let html = made(&run(), &profile);
+    for said in ["No thread waited for another.", "the delays that other threads passed on", "Time of each process"] {
+        assert!(still(&html).contains(said), "{said}");
+    }
+    for not_said in ["No rank waited", "that came with messages", "of each rank", "(rank "] {
+        assert!(!still(&html).contains(not_said), "{not_said}");
+    }
+    assert!(still(&html).contains(&format!("data-rank=\"{pid}\">process {pid}</text>")));
+    assert!(still(&made(&run(), &master_and_worker())).matches("data-rank=\"1\">rank 1</text>").count() >= 2, "in trust and classes");
+}
+
+#[test]
 fn where_nothing_was_measured_no_view_says_what_ranks_did() {
     let html = page(&run(), &Results::new(&tare_profile::Profile::default(), Mode::Parallel), &[], MOST_PATHS);
     assert!(still(&html).matches("Nothing was measured").count() >= 3 && !still(&html).contains("No rank waited"), "{}", still(&html));

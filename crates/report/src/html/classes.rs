@@ -36,8 +36,10 @@ pub(super) fn write(html: &mut String, parts: &Parts<'_>) {
     let of_processes = Classes::of_processes(profile, &parts.results.shown);
     html.push_str(
         "<section id=\"classes\" aria-labelledby=\"classes-h\" tabindex=\"-1\"><h2 id=\"classes-h\">Classes</h2>\
-         <p class=\"muted\">Where the time of each rank went, from its start to its end, over all its threads.</p>",
+         <p class=\"muted\">Where the time of each ",
     );
+    html.push_str(parts.of_whom());
+    html.push_str(" went, from its start to its end, over all its threads.</p>");
     bars(html, parts, &rows, &of_processes);
     table(html, parts, &rows, &of_processes);
     html.push_str("</section>");
@@ -56,7 +58,7 @@ fn seconds(classes: &Classes, id: &str) -> f64 {
 
 /// A bar for each process, or for so many beside each other, as long as its time.
 fn bars(html: &mut String, parts: &Parts<'_>, rows: &[ClassRow], of_processes: &[Classes]) {
-    const LEFT: f64 = 120.0;
+    const LEFT: f64 = 170.0;
     const WIDTH: f64 = 860.0;
     const RIGHT: f64 = 110.0;
     const ROW: f64 = 22.0;
@@ -70,22 +72,28 @@ fn bars(html: &mut String, parts: &Parts<'_>, rows: &[ClassRow], of_processes: &
     let words: Vec<&str> = rows.iter().map(|row| row.name).collect();
     let _ = write!(
         html,
-        "<figure class=\"dumbbells bars\"><div tabindex=\"0\" role=\"group\" aria-label=\"Classes of each rank\"><svg viewBox=\"0 0 {WIDTH} {}\" role=\"img\" aria-label=\"A bar for each rank: {}; the table below has the figures\">",
+        "<figure class=\"dumbbells bars\"><div tabindex=\"0\" role=\"group\" aria-label=\"Classes of each {whom}\"><svg viewBox=\"0 0 {WIDTH} {}\" role=\"img\" aria-label=\"A bar for each {whom}: {}; the table below has the figures\">",
         ROW * bars.len() as f64 + 4.0,
-        escape(&words.join(", "))
+        escape(&words.join(", ")),
+        whom = parts.of_whom()
     );
     for (place, bar) in bars.iter().enumerate() {
         let first = &processes[place * per_bar];
         let last = &processes[place * per_bar + bar.len() - 1];
         let name = |process: &tare_profile::Process| process.rank.map_or_else(|| process.pid.to_string(), |rank| rank.to_string());
-        let label = if bar.len() == 1 { name(first) } else { format!("{}–{}", name(first), name(last)) };
+        let marked = if bar.len() == 1 { name(first) } else { format!("{}–{}", name(first), name(last)) };
+        let label = match (bar.len(), first.rank) {
+            (1, _) => process_label(first),
+            (_, Some(_)) => format!("ranks {marked}"),
+            (_, None) => format!("processes {marked}"),
+        };
         let y = ROW * place as f64 + 2.0;
         let _ = write!(
             html,
             "<text x=\"{}\" y=\"{}\" text-anchor=\"end\" data-rank=\"{}\">{}</text>",
             LEFT - 12.0,
             y + 14.0,
-            escape(&label),
+            escape(&marked),
             escape(&label)
         );
         let mut x = LEFT;
@@ -107,7 +115,7 @@ fn bars(html: &mut String, parts: &Parts<'_>, rows: &[ClassRow], of_processes: &
     }
     html.push_str("</svg></div>");
     if per_bar > 1 {
-        let _ = write!(html, "<figcaption>A bar is the mean of {} ranks.</figcaption>", exact_count(per_bar as u64, GLYPHS));
+        let _ = write!(html, "<figcaption>A bar is the mean of {}.</figcaption>", exact_count(per_bar as u64, GLYPHS));
     }
     html.push_str("</figure>");
 }
@@ -116,7 +124,7 @@ fn bars(html: &mut String, parts: &Parts<'_>, rows: &[ClassRow], of_processes: &
 fn table(html: &mut String, parts: &Parts<'_>, rows: &[ClassRow], of_processes: &[Classes]) {
     let processes = &parts.results.profile.processes;
     let number = of_processes.len().max(1) as f64;
-    let largest = rows.iter().flat_map(|row| of_processes.iter().map(|classes| seconds(classes, row.id))).fold(0.0, f64::max);
+    let largest = rows.iter().flat_map(|row| of_processes.iter().map(|classes| seconds(classes, row.id).abs())).fold(0.0, f64::max);
     let unit = Column::for_largest(largest);
     let name = unit.unit.name(GLYPHS);
     let _ = write!(

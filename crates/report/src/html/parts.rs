@@ -33,6 +33,13 @@ pub(super) struct Parts<'a> {
     pub(super) limit: usize,
 }
 
+impl Parts<'_> {
+    /// What a process of the program is called.
+    pub(super) fn of_whom(&self) -> &'static str {
+        if self.results.profile.has_ranks() { "rank" } else { "process" }
+    }
+}
+
 /// A section that scripts fill: its name and what it shows.
 const FILLED: [(&str, &str, &str); 5] = [
     ("regions", "Regions", "Every region with its times; as a tree it opens along the heaviest path."),
@@ -155,15 +162,15 @@ fn trust(html: &mut String, parts: &Parts<'_>) {
     let marked_ranks: Vec<(&str, Mark)> = if parts.results.shown.mode == Mode::Off {
         Vec::new()
     } else {
-        ranks.iter().filter_map(|row| Some((row.label.as_str(), row.parallel.mark?))).collect()
+        ranks.iter().filter_map(|row| Some((row.name.as_str(), row.parallel.mark?))).collect()
     };
     if !marked.is_empty() || !marked_ranks.is_empty() {
         let _ = write!(html, "<h3>Not to be trusted (†)</h3><ul>");
         for reason in reasons(marked_ranks.iter().map(|(_, mark)| Some(*mark))) {
             let of: Vec<&str> = marked_ranks.iter().filter(|(_, mark)| mark.reason() == reason).map(|(label, _)| *label).collect();
             let more = and_more(of.len());
-            let what = if of.len() == 1 { "time of a rank" } else { "times of ranks" };
-            let _ = write!(html, "<li>{what}: {}: {}{more}</li>", escape(reason), escape(&of[..of.len().min(NAMED)].join(", ")));
+            let what = if of.len() == 1 { "time" } else { "times" };
+            let _ = write!(html, "<li>{what} as a whole: {}: {}{more}</li>", escape(reason), escape(&of[..of.len().min(NAMED)].join(", ")));
         }
         for reason in reasons(marked.iter().map(|row| row.shown.mark)) {
             let of: Vec<&&RegionRow> = marked.iter().filter(|row| row.shown.mark.is_some_and(|mark| mark.reason() == reason)).collect();
@@ -205,6 +212,9 @@ fn about(html: &mut String, parts: &Parts<'_>) {
         match parts.results.shown.mode {
             Mode::Off => "as measured",
             Mode::Local => "compensated locally: the overhead of each location is taken off itself",
+            Mode::Parallel if !parts.results.profile.has_ranks() => {
+                "compensated: the overhead of each thread is taken off itself, and the delays that other threads passed on"
+            }
             Mode::Parallel => "compensated in parallel: also the delays that came with messages are taken off",
         },
     );

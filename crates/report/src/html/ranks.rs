@@ -23,7 +23,7 @@ pub(super) fn strip(html: &mut String, parts: &Parts<'_>) {
     if times.len() < 2 {
         return;
     }
-    let labels: Vec<&str> = main_rows(parts).iter().map(|&index| rows[index].label.as_str()).collect();
+    let names: Vec<&str> = main_rows(parts).iter().map(|&index| rows[index].name.as_str()).collect();
     let per_bar = times.len().div_ceil(MOST_BARS);
     let bars: Vec<f64> = times.chunks(per_bar).map(|chunk| chunk.iter().map(|time| time.value).fold(0.0, f64::max)).collect();
     let most = bars.iter().copied().fold(0.0, f64::max).max(f64::MIN_POSITIVE);
@@ -33,24 +33,26 @@ pub(super) fn strip(html: &mut String, parts: &Parts<'_>) {
     let (least, greatest) = (extreme(|one, other| one < other), extreme(|one, other| one > other));
     let mean = times.iter().fold(Figure::exact(0.0), |sum, time| sum.added(time)).divided(times.len() as f64);
     let words = format!(
-        "least {} (rank {}), mean {}, most {} (rank {})",
+        "least {} ({}), mean {}, most {} ({})",
         figure_with_unit(&times[least], GLYPHS),
-        labels[least],
+        names[least],
         figure_with_unit(&mean, GLYPHS),
         figure_with_unit(&times[greatest], GLYPHS),
-        labels[greatest]
+        names[greatest]
     );
     let _ = write!(
         html,
-        "<h3>Ranks</h3><figure class=\"strip\"><svg viewBox=\"0 0 {} 60\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"Time of each rank: {}\">",
+        "<h3>{}</h3><figure class=\"strip\"><svg viewBox=\"0 0 {} 60\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"Time of each {}: {}\">",
+        if parts.results.profile.has_ranks() { "Ranks" } else { "Processes" },
         bars.len() * 10,
+        parts.of_whom(),
         escape(&words)
     );
     for (index, time) in bars.iter().enumerate() {
         let height = 60.0 * time / most;
         let _ = write!(html, "<rect x=\"{}\" y=\"{:.1}\" width=\"9.5\" height=\"{height:.1}\"/>", index * 10, 60.0 - height);
     }
-    let grouped = if per_bar > 1 { format!("; a bar is the greatest of {per_bar} ranks") } else { String::new() };
+    let grouped = if per_bar > 1 { format!("; a bar is the greatest of {per_bar}") } else { String::new() };
     let _ = write!(html, "</svg><figcaption>{}{grouped}</figcaption></figure>", escape(&words));
 }
 
@@ -97,7 +99,7 @@ fn most_taken_off<'a>(all: impl Iterator<Item = Dumbbell<'a>>, most: usize) -> (
 pub(super) fn dumbbells(html: &mut String, parts: &Parts<'_>) {
     let all = rank_rows(parts.results);
     let of_rank = |row: usize| Dumbbell {
-        label: escape(&all[row].label),
+        label: escape(&all[row].name),
         rank: Some(&all[row].label),
         measured_s: all[row].measured_s,
         shown: shown(parts, &all[row]),
@@ -105,11 +107,11 @@ pub(super) fn dumbbells(html: &mut String, parts: &Parts<'_>) {
     let (mut rows, number) = most_taken_off(main_rows(parts).into_iter().map(of_rank), MOST_DUMBBELLS);
     rows.sort_by_key(|row| (row.label.len(), row.label.clone()));
     let left_out = if number > rows.len() {
-        format!("; the {} ranks of {} from which most was taken off", rows.len(), exact_count(number as u64, GLYPHS))
+        format!("; the {} of {} from which most was taken off", rows.len(), exact_count(number as u64, GLYPHS))
     } else {
         String::new()
     };
-    picture(html, "each rank", &rows, 120.0, &left_out);
+    picture(html, &format!("each {}", parts.of_whom()), &rows, 140.0, &left_out);
 }
 
 /// The same of the regions from which so much was taken off that it can be seen: exclusive times, means over the ranks.
@@ -137,7 +139,11 @@ pub(super) fn dumbbells_of_regions(html: &mut String, parts: &Parts<'_>) {
         "each region",
         &rows,
         320.0,
-        &format!("; exclusive times, means over the ranks, where {} or more was taken off{of_all}", share(LEAST_SEEN, GLYPHS)),
+        &format!(
+            "; exclusive times{}, where {} or more was taken off{of_all}",
+            if parts.results.profile.has_ranks() { ", means over the ranks" } else { "" },
+            share(LEAST_SEEN, GLYPHS)
+        ),
     );
 }
 

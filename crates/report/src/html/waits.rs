@@ -35,6 +35,8 @@ fn of_ranks(html: &mut String, parts: &Parts<'_>) {
         let was_cut_off = unended(parts.run, parts.results, &Page::default(), GLYPHS).is_some() || parts.run.stopped_by.is_some();
         let was_measured = parts.time.is_some();
         html.push_str(match (knows_waiting(parts.run, profile), was_cut_off) {
+            (true, true) if was_measured && !profile.has_ranks() => "<p>No wait of a thread for another had ended when the run was cut off.</p>",
+            (true, false) if was_measured && !profile.has_ranks() => "<p>No thread waited for another.</p>",
             _ if !was_measured => "<p>Nothing was measured.</p>",
             (false, _) => "<p>Where ranks waited is not known of this file.</p>",
             (true, true) => "<p>No wait of a rank for another had ended when the run was cut off.</p>",

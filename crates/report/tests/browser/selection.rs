@@ -548,7 +548,7 @@ fn every_view_follows_what_is_selected_and_says_where_it_has_nothing() {
     assert_eq!(browser.text("document.getElementById('status').textContent"), "rank 0 selected");
     assert!(browser.text("location.hash").contains("ranks=0"));
     assert!(browser.text(marked).starts_with("MPI_Recv"), "rank 0 waits there");
-    assert_eq!(browser.text("document.querySelector('.dumbbells text.selected').textContent"), "0");
+    assert_eq!(browser.text("document.querySelector('.dumbbells text.selected').textContent"), "rank 0");
     assert_eq!(browser.text("document.querySelector('#messages caption').textContent"), "The heaviest pairs of rank 0");
     browser.value("tare.model.selectRanks('1')");
     assert_eq!(browser.text(marked), "", "rank 1 waits for nobody");
