@@ -347,7 +347,9 @@ export class Heat {
   drawTable() {
     const { model } = this;
     const columns = Math.min(this.columns, 16);
-    const unit = columnFor(this.value(0, this.slowest(0)));
+    let largest = 0;
+    for (let row = 0; row < this.shown(); row++) for (let column = 0; column < columns; column++) largest = Math.max(largest, Math.abs(this.value(row, column)));
+    const unit = columnFor(largest);
     const head = [`Region, ${unit.name}`, ...Array.from({ length: columns }, (_, column) => this.label(column))];
     const rows = Array.from({ length: this.shown() }, (_, row) => {
       const cells = Array.from({ length: columns }, (_, column) => element("td", {}, figure(this.value(row, column), 0, 0, this.isMarked(row), unit)));

@@ -309,8 +309,9 @@ export class Icicle {
 
   drawTable() {
     const { model } = this;
-    const column = columnFor(model.whole());
-    const rows = this.widest().map(({ path, level }) =>
+    const widest = this.widest();
+    const column = columnFor(widest.reduce((most, { path }) => Math.max(most, Math.abs(model.pathInclusive(path)), Math.abs(model.pathExclusive(path))), 0));
+    const rows = widest.map(({ path, level }) =>
       element("tr", {}, element("th", { scope: "row", title: model.wholePath(path) }, shortName(model.pathName(path), 64)), ...[String(level), plain(model.pathInclusive(path), column), figure(model.pathExclusive(path), ...model.doubt(model.tree, path), column)].map((text) => element("td", {}, text))),
     );
     const head = ["Call path", "Depth", `Inclusive, ${column.name}`, `Exclusive, ${column.name}`];

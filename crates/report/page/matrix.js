@@ -234,7 +234,8 @@ export class Matrix {
     const [receivers, senders] = ["wait", "sender_wait"].map((whose) => this.waiting(pairs, whose));
     const shown = order.slice(0, PAIRS);
     const times = [pairs.transmission, receivers, senders];
-    const units = times.map((column) => columnFor(shown.reduce((most, index) => Math.max(most, Math.abs(column[index])), 0)));
+    const largest = times.map((column) => shown.reduce((most, index) => Math.max(most, Math.abs(column[index])), 0));
+    const units = largest.map((most) => columnFor(most || Math.max(...largest)));
     // What was on its way and who waited for it is known where it was received.
     const isReceived = (index) => pairs === this.pairs || pairs.transmission[index] > 0 || pairs.measured_wait[index] > 0;
     const rows = shown.map((index) => {

@@ -36,12 +36,20 @@ export function columnFor(largest, digits = 4) {
   return { name, scale, last };
 }
 
+/** The same where most values are far smaller: with as many places as a middle one needs for three digits, down to the nanosecond. */
+export function columnDownTo(middle, largest) {
+  const column = columnFor(largest);
+  const wanted = middle > 0 ? 2 - Math.floor(Math.log10(middle / column.scale)) : 0;
+  const last = Math.max(column.last, Math.min(wanted, Math.round(Math.log10(column.scale))));
+  return { ...column, last, most: last };
+}
+
 /** A time without a known interval: three digits. */
 export function plain(nanoseconds, column) {
   const value = nanoseconds / column.scale;
   if (value === 0) return "0";
   const wanted = 2 - Math.floor(Math.log10(Math.abs(value)));
-  const decimals = Math.max(0, Math.min(wanted, Math.min(column.last, 3)));
+  const decimals = Math.max(0, Math.min(wanted, Math.min(column.last, column.most ?? 3)));
   if (Math.abs(value) < 0.5 * 10 ** -decimals) return "<" + fixed(10 ** -decimals, decimals);
   return fixed(value, decimals);
 }

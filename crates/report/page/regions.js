@@ -1,6 +1,6 @@
 // The table of regions: flat, as the call tree, or grouped by file, image or kind.
 
-import { alone, columnFor, count, exactCount, excess, figure, plain, plural, share } from "./numbers.js";
+import { alone, columnDownTo, columnFor, count, exactCount, excess, figure, plain, plural, share } from "./numbers.js";
 import { NONE } from "./model.js";
 import { breakable, byId, choice, cutName, element, placeOf, say, shortName, textWidth } from "./dom.js";
 import { VirtualTable } from "./table.js";
@@ -173,16 +173,19 @@ export class Regions {
 
   /** Heads and units of the rows as they stand: none moves when their values change. */
   label(focus) {
-    const largest = this.items.slice(0, 2000).reduce((most, item) => Math.max(most, Math.abs(this.of(item, "exclusive"))), 0);
+    const rows = this.items.slice(0, 2000);
+    const most = (of) => rows.reduce((most, item) => Math.max(most, Math.abs(of(item) ?? 0)), 0);
+    const largest = most((item) => this.of(item, "exclusive"));
+    // A column without a value has the unit of those beside it.
     this.column = columnFor(largest);
-    this.inclusiveColumn = columnFor(this.model.whole());
-    this.waitColumn = columnFor(this.items.slice(0, 2000).reduce((most, item) => Math.max(most, this.of(item, "wait")), 0));
-    this.eachColumn = this.columnOfCalls();
-    this.ranksColumn = columnFor(this.items.slice(0, 2000).reduce((most, item) => Math.max(most, Math.abs(this.onRanks(item) ?? 0)), 0));
+    this.inclusiveColumn = columnFor(Math.max(Math.abs(this.model.whole()), most((item) => this.of(item, "inclusive"))));
+    this.waitColumn = columnFor(most((item) => this.of(item, "wait")) || largest);
+    this.eachColumn = columnDownTo(this.middleCall(), most((item) => this.of(item, "each")) || largest);
+    this.ranksColumn = columnFor(most((item) => this.onRanks(item)) || largest);
     const [unit, wide, wait] = [this.column, this.inclusiveColumn, this.waitColumn].map(({ name }) => name);
     const word = this.model.word();
     const isDifference = this.model.state.values === "difference";
-    if (isDifference && this.hasSpread) this.mostColumn = columnFor(this.model.spread().most.reduce((largest, most) => Math.max(largest, most), 0));
+    if (isDifference && this.hasSpread) this.mostColumn = columnFor(this.model.spread().most.reduce((largest, most) => Math.max(largest, Math.abs(most)), 0) || largest);
     const chosen = this.model.state.ranks.length > 4 ? `${exactCount(this.model.state.ranks.length)} ranks` : this.model.rankText();
     // Where the whole table is of the selected ranks, they need no column of their own.
     const [of, ranks] = this.model.isOfRanks ? [` on ${chosen}`, ""] : ["", chosen];
@@ -208,15 +211,15 @@ export class Regions {
     this.table.refresh(focus);
   }
 
-  /** The column for times of a call: the middle one of all regions has few digits in it, as some regions are called once for the whole run. */
-  columnOfCalls() {
+  /** The middle one of all regions' times of a call, as some regions are called once for the whole run. */
+  middleCall() {
     const values = this.valuesShown();
     if (this.calls?.values !== values) {
       const { regions } = this.model;
       const times = Float64Array.from({ length: regions.rows }, (_, region) => Math.abs(this.of({ region }, "each"))).filter((time) => time > 0).sort();
-      this.calls = { values, column: columnFor(10 * (times[times.length >> 1] ?? 0)) };
+      this.calls = { values, middle: times[times.length >> 1] ?? 0 };
     }
-    return this.calls.column;
+    return this.calls.middle;
   }
 
   /** How wide the heading and the figures of exclusive times are; names have the rest. */
@@ -462,7 +465,10 @@ export class Regions {
       for (let above = tree.parent[state.path]; above !== NONE; above = tree.parent[above]) {
         if (!this.open.has(above)) isNew = this.open.add(above);
       }
-      if (isNew) this.items = this.paths();
+      if (isNew) {
+        this.items = this.paths();
+        this.label();
+      }
     }
     const place = this.items.findIndex((item) => (item.path !== undefined ? item.path === state.path : item.region === state.region));
     this.table.refresh(place >= 0 ? place : undefined);

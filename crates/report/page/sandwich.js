@@ -162,8 +162,9 @@ export class Sandwich {
   drawTable() {
     const { model, layout } = this;
     const [whole] = layout.boxes;
-    const column = columnFor(this.time(whole));
-    const rows = this.widest().map((box) => {
+    const widest = this.widest();
+    const column = columnFor(widest.reduce((most, box) => Math.max(most, Math.abs(this.time(box))), 0));
+    const rows = widest.map((box) => {
       const cells = [this.is(box), String(Math.abs(box.level)), plain(this.time(box), column), share(box.weight / whole.weight), model.place(box.region)];
       return element("tr", {}, element("th", { scope: "row" }, shortName(model.name(box.region), 64)), ...cells.map((text) => element("td", {}, text)));
     });

@@ -53,7 +53,7 @@ export class SourceView {
     const largest = [...this.at.values()].flat().reduce((most, one) => Math.max(most, Math.abs(model.regionExclusive(one))), 0);
     this.column = columnFor(largest);
     const most = (key) => [...this.mpi.values()].reduce((most, sums) => Math.max(most, Math.abs(sums[key])), 0);
-    [this.mpiColumn, this.waitColumn] = [columnFor(most("time")), columnFor(most("wait"))];
+    [this.mpiColumn, this.waitColumn] = [columnFor(most("time") || largest), columnFor(most("wait") || largest)];
     this.table.setColumns([
       { key: "line", title: "Line", align: "number" },
       { key: "calls", title: "Calls", align: "number", hint: "Of the function that begins here; else of the calls in this line, or iterations, or the loop" },

@@ -233,8 +233,10 @@ impl Text<'_> {
 
     fn ranks(&self, writer: &mut Writer<'_>, ranks: &[&RankRow], hidden: usize) {
         let glyphs = writer.glyphs();
-        let largest = |value: &dyn Fn(&RankRow) -> f64| ranks.iter().map(|row| value(row).abs()).fold(0.0, f64::max);
-        let unit = Unit::for_largest(largest(&|row| row.measured_s.max(row.local.value).max(row.parallel.value)));
+        let largest = |value: &dyn Fn(&RankRow) -> f64| ranks.iter().map(|row| value(row)).fold(0.0, f64::max);
+        let unit = Unit::for_largest(largest(&|row| {
+            [row.measured_s, row.local.value, row.parallel.value, row.delay_s].map(f64::abs).into_iter().fold(0.0, f64::max)
+        }));
         let what = if Size::of(self.results).ranks > 0 { "Rank" } else { "Process" };
         let cells = |cell: &dyn Fn(&RankRow) -> String| ranks.iter().map(|row| cell(row)).collect::<Vec<_>>();
         let names = Column::new(format!("{what}, {}", unit.unit.name(glyphs)), Align::Left, 0, cells(&|row| row.label.clone()));

@@ -21,7 +21,7 @@ pub(crate) use order::{Contradicted, ContradictedPlace};
 pub(crate) use regions::{RegionRow, region_rows};
 pub(crate) use shortage::without_processor;
 pub(crate) use trust::{Doubt, Replacement, Trust, Undelayed, Unrecorded, clock_doubt, overhead_in_place};
-pub(crate) use waits::{ThreadWaitRow, WaitRow, Waited, column_of_ranks, for_whom, longest, thread_wait_rows, wait_rows};
+pub(crate) use waits::{ThreadWaitRow, WaitRow, Waited, column_of_ranks, column_of_waits, for_whom, longest, thread_wait_rows, wait_rows};
 
 use crate::figures;
 use crate::layout::{Glyphs, Page};

@@ -137,6 +137,18 @@ fn a_program_without_ranks_is_not_told_of_ranks_and_its_processes_are_called_so(
 }
 
 #[test]
+fn a_column_without_a_value_has_the_unit_of_those_beside_it_and_others_that_of_their_longest() {
+    let mut profile = master_and_worker();
+    for exchanged in profile.locations.iter_mut().flat_map(|location| &mut location.nodes).filter_map(|node| node.exchanged.as_mut()) {
+        exchanged.peers.clear();
+        exchanged.wait_ticks /= 1000;
+        exchanged.virtual_wait_ticks = 0;
+    }
+    let html = made(&run(), &profile);
+    assert!(still(&html).contains(">Waiting, ms</th>") && still(&html).contains(">For whom, ms</th>"), "{}", still(&html));
+}
+
+#[test]
 fn where_nothing_was_measured_no_view_says_what_ranks_did() {
     let html = page(&run(), &Results::new(&tare_profile::Profile::default(), Mode::Parallel), &[], MOST_PATHS);
     assert!(still(&html).matches("Nothing was measured").count() >= 3 && !still(&html).contains("No rank waited"), "{}", still(&html));

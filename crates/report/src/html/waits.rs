@@ -8,7 +8,7 @@ use super::markup::{self, escape};
 use super::parts::{GLYPHS, Parts};
 use crate::layout::Page;
 use crate::number::{Column, count, exact_count};
-use crate::view::{Waited, column_of_ranks, for_whom, knows_waiting, longest, thread_wait_rows, unended, wait_rows};
+use crate::view::{Waited, column_of_ranks, column_of_waits, for_whom, knows_waiting, longest, thread_wait_rows, unended, wait_rows};
 
 /// Places that are listed, of ranks and of threads.
 const PLACES: usize = 12;
@@ -44,10 +44,10 @@ fn of_ranks(html: &mut String, parts: &Parts<'_>) {
         });
         return;
     }
-    let unit = Column::for_largest(rows[0].waited.shown_s.max(rows[0].waited.measured_s));
-    let name = unit.unit.name(GLYPHS);
     let listed = &rows[..rows.len().min(PLACES)];
-    let (waiting, awaited) = (column_of_ranks(listed, |place| &place.waiters), column_of_ranks(listed, |place| &place.awaited));
+    let unit = column_of_waits(listed.iter().map(|row| &row.waited));
+    let name = unit.unit.name(GLYPHS);
+    let (waiting, awaited) = (column_of_ranks(listed, |place| &place.waiters, unit), column_of_ranks(listed, |place| &place.awaited, unit));
     let _ = write!(
         html,
         "<p class=\"muted\">Where ranks wait for each other, mean over the ranks; compensated less than measured is waiting that measuring made, more is waiting that it hid.</p>\
@@ -100,8 +100,11 @@ fn begin_row(html: &mut String, waited: &Waited<'_>, marked: &str, unit: Column)
 /// Nothing where no thread waits.
 fn of_threads(html: &mut String, parts: &Parts<'_>) {
     let rows = thread_wait_rows(parts.results, parts.whole);
-    let Some(first) = rows.first() else { return };
-    let unit = Column::for_largest(first.waited.shown_s.max(first.waited.measured_s));
+    if rows.is_empty() {
+        return;
+    }
+    let listed = &rows[..rows.len().min(PLACES)];
+    let unit = column_of_waits(listed.iter().map(|row| &row.waited));
     let name = unit.unit.name(GLYPHS);
     let _ = write!(
         html,
@@ -110,7 +113,7 @@ fn of_threads(html: &mut String, parts: &Parts<'_>) {
          <th scope=\"col\">Calls</th><th scope=\"col\">Threads</th></tr></thead><tbody>",
         markup::table("Places where threads wait"),
     );
-    for row in rows.iter().take(PLACES) {
+    for row in listed {
         begin_row(html, &row.waited, "", unit);
         let _ = write!(
             html,

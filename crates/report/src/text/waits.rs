@@ -13,13 +13,13 @@ impl Text<'_> {
         let glyphs = writer.glyphs();
         let (rows, left) = rows.split_at(limit.min(rows.len()));
         let waited: Vec<&Waited<'_>> = rows.iter().map(|row| &row.waited).collect();
-        let Some((names, mut columns)) = self.waited("Waiting", &waited, glyphs) else { return };
+        let Some((unit, names, mut columns)) = self.waited("Waiting", &waited, glyphs) else { return };
         let cells = |cell: &dyn Fn(&WaitRow<'_>) -> String| rows.iter().map(cell).collect::<Vec<_>>();
         columns.push(Column::new("calls", Align::Right, 3, cells(&|row| count(row.calls, glyphs))));
-        let most = view::column_of_ranks(rows, |place| &place.waiters);
+        let most = view::column_of_ranks(rows, |place| &place.waiters, unit);
         let waiters = cells(&|row| view::longest(&row.place.waiters, 1, most, glyphs));
         columns.push(Column::new(format!("waits most, {}", most.name(glyphs)), Align::Left, 4, waiters));
-        let unit = view::column_of_ranks(rows, |place| &place.awaited);
+        let unit = view::column_of_ranks(rows, |place| &place.awaited, unit);
         columns.push(Column::new(format!("for, {}", unit.name(glyphs)), Align::Left, 5, cells(&|row| view::for_whom(row, 1, unit, glyphs))));
         self.places(writer, (&names, columns), left.len());
     }
@@ -29,7 +29,7 @@ impl Text<'_> {
         let glyphs = writer.glyphs();
         let (rows, left) = rows.split_at(limit.min(rows.len()));
         let waited: Vec<&Waited<'_>> = rows.iter().map(|row| &row.waited).collect();
-        let Some((names, mut columns)) = self.waited("Threads wait", &waited, glyphs) else { return };
+        let Some((_, names, mut columns)) = self.waited("Threads wait", &waited, glyphs) else { return };
         let cells = |cell: &dyn Fn(&ThreadWaitRow<'_>) -> String| rows.iter().map(cell).collect::<Vec<_>>();
         let calls = cells(&|row| row.calls.map_or_else(|| glyphs.unknown.to_string(), |calls| count(calls, glyphs)));
         columns.push(Column::new("calls", Align::Right, 3, calls));
@@ -37,10 +37,12 @@ impl Text<'_> {
         self.places(writer, (&names, columns), left.len());
     }
 
-    /// The columns that both tables begin with: the places, and what is waited there.
-    fn waited(&self, heading: &str, all: &[&Waited<'_>], glyphs: &Glyphs) -> Option<(Column, Vec<Column>)> {
-        let longest = all.iter().map(|waited| waited.shown_s.max(waited.measured_s)).reduce(f64::max)?;
-        let unit = Unit::for_largest(longest);
+    /// The columns that both tables begin with, and the unit of their times: the places, and what is waited there. Nothing of no place.
+    fn waited(&self, heading: &str, all: &[&Waited<'_>], glyphs: &Glyphs) -> Option<(Unit, Column, Vec<Column>)> {
+        if all.is_empty() {
+            return None;
+        }
+        let unit = view::column_of_waits(all.iter().copied());
         let cells = |cell: &dyn Fn(&Waited<'_>) -> String| all.iter().map(|waited| cell(waited)).collect::<Vec<_>>();
         let name = |waited: &Waited<'_>| match waited.caller {
             Some(caller) => format!("{} in {caller}", waited.operation),
@@ -51,7 +53,7 @@ impl Text<'_> {
         if self.results.shown.mode == Mode::Parallel {
             columns.push(Column::new("parallel", Align::Point, 0, cells(&|waited| unit.plain(waited.shown_s, glyphs))));
         }
-        Some((names, columns))
+        Some((unit, names, columns))
     }
 
     fn places(&self, writer: &mut Writer<'_>, (names, columns): (&Column, Vec<Column>), left: usize) {

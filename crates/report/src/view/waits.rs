@@ -73,9 +73,15 @@ pub(crate) fn thread_wait_rows<'a>(results: &Results<'a>, whole: &Whole) -> Vec<
 /// What of a place says seconds for each of some ranks.
 pub(crate) type OfRanks = fn(&WaitPlace) -> &[(u32, f64)];
 
-/// The column for the longest waits of single ranks in these rows.
-pub(crate) fn column_of_ranks(rows: &[WaitRow<'_>], of: OfRanks) -> Column {
-    Column::for_largest(rows.iter().flat_map(|row| of(row.place)).map(|(_, seconds)| *seconds).fold(0.0, f64::max))
+/// The column for what is waited in these rows, as shown and as measured.
+pub(crate) fn column_of_waits<'a>(rows: impl Iterator<Item = &'a Waited<'a>>) -> Column {
+    Column::for_largest(rows.map(|waited| waited.shown_s.abs().max(waited.measured_s.abs())).fold(0.0, f64::max))
+}
+
+/// The column for the longest waits of single ranks in these rows; where there are none, that of the times beside them.
+pub(crate) fn column_of_ranks(rows: &[WaitRow<'_>], of: OfRanks, beside: Column) -> Column {
+    let longest = rows.iter().flat_map(|row| of(row.place)).map(|(_, seconds)| *seconds).fold(0.0, f64::max);
+    if longest > 0.0 { Column::for_largest(longest) } else { beside }
 }
 
 /// For whom ranks wait: for how long, or who came last.

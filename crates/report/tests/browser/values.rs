@@ -60,6 +60,44 @@ fn a_line_of_the_source_has_its_waiting_and_how_uncertain_it_is() {
     is_quiet(&browser);
 }
 
+/// Columns of times in the table of regions with a value that a longer unit would have fewer digits of.
+const TOO_SHORT_A_UNIT: &str = "['exclusive', 'inclusive', 'each', 'wait'].filter((key) => { \
+    const head = document.querySelector(`#regions .vhead .c-${key}`)?.textContent ?? ', s'; \
+    const number = (cell) => Math.abs(parseFloat(cell.textContent.replace(/[≈<\u{202f}]/gu, '').replace('−', '-'))); \
+    return !/, s( |$)/.test(head) && [...document.querySelectorAll(`#regions .vrow .c-${key}`)].some((cell) => number(cell) >= 999.5); }).join()";
+
+#[test]
+fn a_column_has_the_unit_of_its_largest_value_whatever_is_shown() {
+    let mut browser = Browser::start();
+    for (profile, factor) in [(with_levels(), 1.0), (with_levels(), 1e-4), (master_and_worker(), 1e-7)] {
+        let mut profile = profile;
+        profile.processes.iter_mut().for_each(|process| process.clock.seconds_per_tick *= factor);
+        browser.open(&made(&run(), &profile));
+        for values in ["value", "measured", "difference"] {
+            browser.value(&format!("tare.model.change({{ values: '{values}' }})"));
+            for shape in ["flat", "tree", "kind"] {
+                browser.value(&format!("tare.table.setShape('{shape}')"));
+                assert_eq!(browser.text(TOO_SHORT_A_UNIT), "", "{values} {shape} {factor}");
+            }
+        }
+    }
+    browser.value("tare.model.change({ values: 'value' })");
+    is_quiet(&browser);
+}
+
+#[test]
+fn a_short_call_can_be_read_beside_one_of_the_whole_run() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &with_levels()));
+    browser.value("tare.table.setShape('flat')");
+    let each =
+        "[...document.querySelectorAll('#regions .vrow')].find((row) => row.textContent.includes('near_')).querySelector('.c-each').textContent";
+    assert!(browser.text("document.querySelector('#regions .vhead .c-each').textContent").ends_with(", s"));
+    let each = browser.text(each);
+    assert!(each.starts_with("0.00") && each.len() >= 7, "a millisecond, less what its probes cost: {each}");
+    is_quiet(&browser);
+}
+
 #[test]
 fn an_operation_of_mpi_has_the_source_of_what_calls_it_most() {
     let mut browser = Browser::start();
