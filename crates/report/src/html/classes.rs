@@ -82,11 +82,7 @@ fn bars(html: &mut String, parts: &Parts<'_>, rows: &[ClassRow], of_processes: &
         let last = &processes[place * per_bar + bar.len() - 1];
         let name = |process: &tare_profile::Process| process.rank.map_or_else(|| process.pid.to_string(), |rank| rank.to_string());
         let marked = if bar.len() == 1 { name(first) } else { format!("{}–{}", name(first), name(last)) };
-        let label = match (bar.len(), first.rank) {
-            (1, _) => process_label(first),
-            (_, Some(_)) => format!("ranks {marked}"),
-            (_, None) => format!("processes {marked}"),
-        };
+        let label = if bar.len() == 1 { process_label(first) } else { format!("{} {marked}", parts.of_them()) };
         let y = ROW * place as f64 + 2.0;
         let _ = write!(
             html,
@@ -115,7 +111,7 @@ fn bars(html: &mut String, parts: &Parts<'_>, rows: &[ClassRow], of_processes: &
     }
     html.push_str("</svg></div>");
     if per_bar > 1 {
-        let _ = write!(html, "<figcaption>A bar is the mean of {}.</figcaption>", exact_count(per_bar as u64, GLYPHS));
+        let _ = write!(html, "<figcaption>A bar is the mean of {} {}.</figcaption>", exact_count(per_bar as u64, GLYPHS), parts.of_them());
     }
     html.push_str("</figure>");
 }

@@ -38,6 +38,11 @@ impl Parts<'_> {
     pub(super) fn of_whom(&self) -> &'static str {
         if self.results.profile.has_ranks() { "rank" } else { "process" }
     }
+
+    /// What several are called.
+    pub(super) fn of_them(&self) -> &'static str {
+        if self.results.profile.has_ranks() { "ranks" } else { "processes" }
+    }
 }
 
 /// A section that scripts fill: its name and what it shows.

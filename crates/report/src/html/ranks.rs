@@ -52,7 +52,7 @@ pub(super) fn strip(html: &mut String, parts: &Parts<'_>) {
         let height = 60.0 * time / most;
         let _ = write!(html, "<rect x=\"{}\" y=\"{:.1}\" width=\"9.5\" height=\"{height:.1}\"/>", index * 10, 60.0 - height);
     }
-    let grouped = if per_bar > 1 { format!("; a bar is the greatest of {per_bar}") } else { String::new() };
+    let grouped = if per_bar > 1 { format!("; a bar is the greatest of {per_bar} {}", parts.of_them()) } else { String::new() };
     let _ = write!(html, "</svg><figcaption>{}{grouped}</figcaption></figure>", escape(&words));
 }
 
@@ -107,7 +107,7 @@ pub(super) fn dumbbells(html: &mut String, parts: &Parts<'_>) {
     let (mut rows, number) = most_taken_off(main_rows(parts).into_iter().map(of_rank), MOST_DUMBBELLS);
     rows.sort_by_key(|row| (row.label.len(), row.label.clone()));
     let left_out = if number > rows.len() {
-        format!("; the {} of {} from which most was taken off", rows.len(), exact_count(number as u64, GLYPHS))
+        format!("; the {} {} of {} from which most was taken off", rows.len(), parts.of_them(), exact_count(number as u64, GLYPHS))
     } else {
         String::new()
     };

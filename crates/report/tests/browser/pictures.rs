@@ -341,7 +341,7 @@ fn every_rank_has_a_bar_of_its_classes_and_beyond_a_few_every_bin() {
     assert_eq!(browser.text("document.activeElement.id"), "classes");
     browser.open(&made(&run(), &many(100, 100)));
     assert!(browser.number("document.querySelectorAll('#classes [data-rank]').length") <= 32.0);
-    assert!(browser.text("document.querySelector('#classes figcaption').textContent").contains("mean of 4"));
+    assert!(browser.text("document.querySelector('#classes figcaption').textContent").contains("mean of 4 ranks"));
     browser.picture("classes");
     is_quiet(&browser);
 }
