@@ -12,6 +12,8 @@ use crate::shell;
 const SMALL_MESSAGE: f64 = 1024.0;
 /// Files make up most of a sleep from this part of it on.
 const MOSTLY_FILES: f64 = 0.5;
+/// Sleep in a region is told from this part of its time on.
+const LEAST_SLEEP: f64 = 0.01;
 /// A function whose calls take less than this is called too often rather than too slow.
 const SHORT_CALL_S: f64 = 100e-9;
 
@@ -159,11 +161,12 @@ impl Words<'_> {
         calls: u64,
         per_call_s: f64,
     ) -> (&'static str, String, Option<String>) {
+        let seconds = calls as f64 * per_call_s;
         let each = if calls == 1 { String::new() } else { format!(" of {} each", time_with_unit(per_call_s, self.glyphs)) };
         let calls = format!("{} {}", self.calls(region, calls), if calls == 1 { "call" } else { "calls" });
         let whose = if self.profile.locations.len() == 1 { "" } else { " of all threads" };
-        let asleep =
-            if asleep_s > 0.0 { format!(", of which it may have slept for {}", time_with_unit(asleep_s, self.glyphs)) } else { String::new() };
+        let is_told = asleep_s > 0.0 && asleep_s >= LEAST_SLEEP * seconds;
+        let asleep = if is_told { format!(", of which it may have slept for {}", time_with_unit(asleep_s, self.glyphs)) } else { String::new() };
         let what =
             format!("{} of the time{whose} is spent in it, what it calls unmeasured included, in {calls}{each}{asleep}", share(part, self.glyphs));
         let attempt = match self.profile.regions[region.0].kind {
@@ -258,6 +261,14 @@ mod tests {
         assert!(asleep(&[2], None, in_files(1.4)).1.contains("reads and writes"));
         let (what, _) = asleep(&[2], Some(1.2), None);
         assert!(what.ends_with("for 1.50 s of 4.00 s outside MPI, 1.20 s of it there at least"), "{what}");
+    }
+
+    #[test]
+    fn sleep_in_a_hot_spot_is_told_where_it_is_more_than_a_hundredth() {
+        let profile = Profile { regions: vec![Region::named(RegionKind::Function, "main", "/bin/app")], ..Profile::default() };
+        let words = Words { profile: &profile, run: &Run::default(), page: None, glyphs: &Glyphs::ASCII };
+        let is_told = |asleep_s| words.hot_spot(RegionIndex(0), (0.8, asleep_s), 10, 0.2).1.contains("may have slept");
+        assert_eq!([0.0, 0.01, 0.03].map(is_told), [false, false, true]);
     }
 
     /// Of a function the time of what it calls and was left out cannot be told from its own.
