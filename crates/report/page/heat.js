@@ -3,7 +3,7 @@
 import { alone, columnFor, excess, figure, plural, seconds } from "./numbers.js";
 import { inTurn } from "./columns.js";
 import { NONE } from "./model.js";
-import { byId, choice, colour, diverging, element, figures, numberEvery, pictureOrTable, prepare, sequential, shortName } from "./dom.js";
+import { byId, choice, colour, diverging, element, figures, numberEvery, pictureOrTable, prepare, say, sequential, shortName } from "./dom.js";
 
 const HEAT_ROW = 18;
 const LABELS = 230;
@@ -330,7 +330,10 @@ export class Heat {
     const row = Math.max(0, this.regions.indexOf(this.model.state.region)) + step[0];
     if (step[0]) this.model.selectRegion(this.regions[Math.max(0, Math.min(this.shown() - 1, row))]);
     const [column = -1] = this.chosen();
-    if (step[1]) this.model.change({ ranks: this.bin(Math.max(0, Math.min(this.bins - 1, column + step[1]))) });
+    if (step[1]) {
+      this.model.change({ ranks: this.bin(Math.max(0, Math.min(this.bins - 1, column + step[1]))) });
+      say(this.status.textContent);
+    }
     event.preventDefault();
     event.stopPropagation();
   }

@@ -34,7 +34,7 @@ export function listenForKeys(views, sections, search) {
   document.addEventListener("keydown", (event) => {
     if (document.querySelector("dialog[open]")) return;
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.target.closest("input, select")) {
+    if (event.target.closest("input:not([type=radio]), select")) {
       if (!event.isComposing) leave(event, views.table, search);
       return;
     }
@@ -72,8 +72,12 @@ function letGo(model) {
   model.change(isFree ? { query: "" } : { region: NONE, path: NONE, ranks: [] });
 }
 
+/** Where the reader was before a field. */
+let before = null;
+
 /** Goes to a field, where there is one: what is typed takes the place of what stands there. */
 function write(field) {
+  if (field) before = document.activeElement;
   field?.focus();
   field?.select();
 }
@@ -91,6 +95,7 @@ function leave(event, table, search) {
   if (field.getAttribute("aria-invalid") === "true") return;
   field.blur();
   if (field === search && search.value) table.toFirstHit();
+  else if (isText) (before?.checkVisibility() && before !== document.body ? before : table.table.root).focus({ preventScroll: true });
 }
 
 /** Turns the picture that has the focus, else the first that is seen, else the icicle. */

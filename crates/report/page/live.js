@@ -79,6 +79,7 @@ function carry(from, to) {
       if (same(was.icicle.root) !== undefined) is.icicle.zoom(same(was.icicle.root));
       if (was.table.shape === "tree") is.table.open = new Set([...was.table.open].map(same).filter((path) => path !== undefined));
     }
+    if (was.matrix?.cells && is.matrix?.matrix.rows === was.matrix.matrix.rows) is.matrix.stand(was.matrix.cell, was.matrix.cursor);
     [is.table.sorted, is.table.isDescending] = [was.table.sorted, was.table.isDescending];
     is.table.arrange();
     is.table.follow();
@@ -113,7 +114,7 @@ async function refresh() {
     carry(shown, fresh);
     history.replaceState(null, "", shown.contentWindow.location.hash || location.href);
     shown.remove();
-  }
+  } else if (document.activeElement === document.body) fresh.contentWindow.focus();
   shown = fresh;
   document.title = fresh.contentDocument.title;
   readAt = Date.now();
@@ -124,7 +125,17 @@ function tell(text) {
   byId("age").textContent = text;
 }
 
+/** Keys beside the frame are those of the page in it, but those by which a button is reached and pressed. */
+function passOn(event) {
+  if (!shown || ["Tab", "Enter", " ", "Shift"].includes(event.key) || event.ctrlKey || event.metaKey || event.altKey) return;
+  event.preventDefault();
+  shown.contentWindow.focus();
+  const page = shown.contentDocument;
+  (page.activeElement ?? page.body).dispatchEvent(new shown.contentWindow.KeyboardEvent("keydown", { key: event.key, shiftKey: event.shiftKey, bubbles: true, cancelable: true }));
+}
+
 async function follow() {
+  document.addEventListener("keydown", passOn);
   byId("pause").addEventListener("click", () => {
     isPaused = !isPaused;
     byId("pause").textContent = isPaused ? "Go on" : "Pause";

@@ -156,9 +156,10 @@ async function start() {
   views.sandwich = new Sandwich(model, views.icicle.paints);
   views.source = new SourceView(model, detail);
   views.heat = new Heat(model, data.heat);
+  views.matrix = new Matrix(model, data.matrix);
   detail.onNarrow = () => table.setShape("flat");
   detail.onRanks = (region) => views.heat.onRanks(region);
-  for (const view of [views.heat, new Matrix(model, data.matrix)]) {
+  for (const view of [views.heat, views.matrix]) {
     await breathe();
     await view.start();
   }

@@ -265,8 +265,13 @@ export class Matrix {
   }
 
   choose(cell) {
-    [this.cell, this.cursor] = [cell, cell];
-    this.draw();
+    this.stand(cell, cell);
+  }
+
+  /** One cell is chosen, and arrows stand at another. */
+  stand(cell, cursor) {
+    [this.cell, this.cursor] = [cell, cursor];
+    if (this.canvas) this.draw();
   }
 
   /** Arrows go from cell to cell, Enter chooses one, Escape lets it go. */

@@ -95,20 +95,24 @@ export class Regions {
     }
   }
 
-  /** Selects it, so that all views follow; arrows go on from there. */
-  toFirstHit() {
-    this.goToHit(0, 1);
+  /** Selects it, so that all views follow. */
+  chooseHit(from, step) {
+    this.goToHit(from, step);
     const item = this.items[this.table.focus];
-    if (item && this.isHit(item)) {
-      if (item.path !== undefined) this.model.selectPath(item.path);
-      else this.model.selectRegion(item.region);
-      this.table.show(this.table.focus);
-    }
+    if (!item || !this.isHit(item)) return;
+    if (item.path !== undefined) this.model.selectPath(item.path);
+    else this.model.selectRegion(item.region);
+    this.table.show(this.table.focus);
+  }
+
+  /** Arrows go on from there. */
+  toFirstHit() {
+    this.chooseHit(0, 1);
     this.table.root.focus({ preventScroll: true });
   }
 
   nextHit(step) {
-    if (this.model.hits.flags) this.goToHit(this.table.focus + step, step);
+    if (this.model.hits.flags) this.chooseHit(this.table.focus + step, step);
   }
 
   isHit(item) {

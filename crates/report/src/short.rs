@@ -55,7 +55,15 @@ pub(crate) fn short_name(name: &str, room: usize, page: &Page) -> String {
 
 /// A name among the words of a sentence: as short as the names of a table, and never much of a line.
 pub(crate) fn name_in_words(name: &str, page: &Page) -> String {
-    short_name(name, MOST_IN_WORDS.min(page.width / 2), page)
+    name_alone(name, MOST_IN_WORDS.min(page.width / 2), page)
+}
+
+/// A name above which no row has its caller: of a call site that is named as well, in as many columns.
+pub(crate) fn name_alone(name: &str, room: usize, page: &Page) -> String {
+    match name.rsplit_once(" in ").filter(|_| name.starts_with("call ")) {
+        Some((call, function)) => format!("{} in {}", short_name(call, room, page), short_name(function, room, page)),
+        None => short_name(name, room, page),
+    }
 }
 
 /// Columns of a name in a sentence.
@@ -202,6 +210,14 @@ mod tests {
         assert_eq!(short_name("LAMMPS_NS::FixNVE::initial_integrate(int)", 20, &Page::default()), "FixNVE::in…integrate");
         assert_eq!(short_name("loop 2 of LAMMPS_NS::FixNVE::initial_integrate", 20, &Page::default()), "loop 2 of FixNV…rate");
         assert_eq!(short_name("call 17 of MPI_Allreduce in main", 20, &Page::default()), "call 17 of MPI_…duce");
+    }
+
+    #[test]
+    fn a_call_by_itself_keeps_its_caller() {
+        let name = "call 8 of MPI_Send in LAMMPS_NS::CommBrick::reverse_comm()";
+        assert_eq!(short_name(name, 40, &Page::default()), "call 8 of MPI_Send");
+        assert_eq!(name_alone(name, 40, &Page::default()), "call 8 of MPI_Send in LAMMPS_NS::CommBrick::reverse_comm()");
+        assert_eq!(name_alone(name, 26, &Page::default()), "call 8 of MPI_Send in …CommBrick::reverse_comm");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Text that goes into HTML.
 
 use crate::layout::{Page, plain};
-use crate::short::short_name;
+use crate::short::name_alone;
 
 /// Text in which nothing is markup, nothing hidden and nothing turns the direction of what follows.
 pub(crate) fn escape(text: &str) -> String {
@@ -31,7 +31,7 @@ pub(crate) fn with_code(sentence: &str) -> String {
 
 /// A name in at most `room` columns, with all of it in the title where it was cut.
 pub(crate) fn name(text: &str, room: usize) -> String {
-    let short = short_name(text, room, &Page::default());
+    let short = name_alone(text, room, &Page::default());
     let title = if short == text { String::new() } else { format!(" title=\"{}\"", escape(text)) };
     format!("<span{title}>{}</span>", breakable(&short))
 }

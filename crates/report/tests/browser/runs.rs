@@ -212,6 +212,16 @@ fn the_focus_stays_where_it_is_while_the_page_is_read_anew() {
             assert_ne!(browser.text(&selected), "MPI_Recv", "keys go on in it");
         }
     }
+    // Keys are those of the page before anybody has gone into it, and what is chosen among messages stays.
+    let address = stand_in::serve(tare_report::html::live("pi"), readings.to_vec());
+    browser.visit(&format!("http://{address}/?token=secret"));
+    browser.until("Number(document.documentElement.dataset.readings) >= 1");
+    ["6", "ArrowRight", "ArrowRight", "Enter"].iter().for_each(|key| browser.key(key));
+    let chosen = format!("JSON.stringify([{page}.tare.matrix.cell, {page}.tare.matrix.cursor])");
+    let before = browser.text(&chosen);
+    assert!(before.contains("\"to\":1"), "{before}");
+    browser.until("document.documentElement.dataset.over === 'yes'");
+    assert_eq!(browser.text(&chosen), before);
     // Who has not gone into the page is not taken there.
     let address = stand_in::serve(tare_report::html::live("pi"), readings.to_vec());
     browser.visit(&format!("http://{address}/?token=secret"));

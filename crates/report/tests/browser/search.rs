@@ -54,6 +54,7 @@ fn enter_leaves_a_field_for_what_it_found_and_escape_clears_it() {
     assert_eq!(browser.text("document.querySelector('#detail h2').textContent"), "near_5", "all views show it");
     typed(&mut browser, "n");
     assert_eq!(focused(&mut browser), "near_50", "the next hit");
+    assert_eq!(browser.text("document.querySelector('#detail h2').textContent"), "near_50", "which all views show, too");
     assert_eq!(written(&mut browser), "near_5|");
     browser.key("ArrowDown");
     assert_eq!(browser.text("document.querySelector('#detail h2').textContent"), "near_51", "arrows go on from there");
@@ -63,7 +64,7 @@ fn enter_leaves_a_field_for_what_it_found_and_escape_clears_it() {
     assert_eq!(browser.text("document.activeElement.id"), "search");
     browser.key("Escape");
     assert_eq!(written(&mut browser), "|");
-    assert_eq!(browser.text("tare.model.state.query + document.activeElement.tagName"), "BODY");
+    assert_eq!(browser.text("tare.model.state.query + document.activeElement.className"), "vtable", "back to where the reader was");
     // The same in the field of ranks.
     typed(&mut browser, "r9");
     browser.key("Enter");
@@ -71,6 +72,9 @@ fn enter_leaves_a_field_for_what_it_found_and_escape_clears_it() {
     browser.key("Escape");
     typed(&mut browser, "r1");
     browser.key("Enter");
+    assert_eq!(browser.text("document.activeElement.className"), "vtable");
+    // A choice of values has the focus, but takes no keys but arrows.
+    browser.value("document.querySelector('#controls input[type=radio]').focus()");
     typed(&mut browser, "m");
     assert_eq!(browser.text("tare.model.rankText() + tare.model.state.values"), "rank 1measured");
     typed(&mut browser, "r0");
