@@ -17,6 +17,10 @@ pub(crate) const STEPS: usize = 8;
 
 /// By node: in which of so many steps its calls are far apart, from 0, where its caches are warm.
 pub(crate) fn of_location(location: &Location) -> Vec<usize> {
+    // Between two calls of one come no more than there are.
+    if location.nodes.len() as f64 <= FIRST_CACHE {
+        return vec![0; location.nodes.len()];
+    }
     let mut calls: Vec<u64> = location.nodes.iter().map(Node::calls).collect();
     let of_node = calls.clone();
     calls.sort_unstable();
