@@ -58,10 +58,12 @@ impl Place {
         match self {
             Self::Said(words) => shortened(words, room),
             Self::Within(before, regions) => {
-                let paths = (1..=regions.len()).rev().map(|shown| format!("{before}{}", innermost(regions, shown, GLYPHS)));
+                let fits = |path: &String| width(path) <= room;
+                let paths = (1..=regions.len()).map(|shown| format!("{before}{}", innermost(regions, shown, GLYPHS)));
                 let alone = regions.first().map_or("", String::as_str);
-                let all = paths.chain([format!("{before}{alone}"), alone.to_string()]);
-                all.into_iter().find(|path| width(path) <= room).unwrap_or_else(|| shortened(alone, room))
+                // With each region more a path is no shorter.
+                let longest = paths.take_while(fits).last();
+                longest.or_else(|| Some(format!("{before}{alone}")).filter(fits)).unwrap_or_else(|| shortened(alone, room))
             }
         }
     }
