@@ -3,6 +3,7 @@
 mod axe;
 mod chromium;
 mod fields;
+mod keys;
 mod looks;
 mod pictures;
 mod runs;
