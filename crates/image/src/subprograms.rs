@@ -5,36 +5,16 @@
 
 use std::collections::HashMap;
 
-use addr2line::gimli::{self, AttributeValue, Dwarf, DwoId, Unit};
+use addr2line::gimli::{self, Dwarf, Unit};
 
 use crate::debug::{DebugSections, Reader};
 use crate::inlines::names::{Names, Units};
 use crate::inlines::{Entry, in_full, ranges};
 use crate::lines::Location;
 
-/// The declarations of all functions that have code, or were inlined.
+/// The declarations of all functions that have code.
 #[derive(Default)]
-pub(crate) struct Declarations {
-    /// By the link addresses at which their code starts.
-    with_code: HashMap<u64, Location>,
-    /// By what stands for all copies.
-    inlined: HashMap<Origin, Location>,
-}
-
-/// An entry by its place in the file, or in the split file of a unit.
-#[derive(PartialEq, Eq, Hash)]
-struct Origin(Option<DwoId>, usize);
-
-impl Origin {
-    /// What a reference in a unit leads to.
-    fn of(unit: &Unit<Reader<'_>>, reference: &AttributeValue<Reader<'_>>) -> Option<Self> {
-        match reference {
-            AttributeValue::UnitRef(offset) => Some(Self(unit.dwo_id, offset.to_debug_info_offset(&unit.header)?.0)),
-            AttributeValue::DebugInfoRef(offset) => Some(Self(unit.dwo_id, offset.0)),
-            _ => None,
-        }
-    }
-}
+pub(crate) struct Declarations(HashMap<u64, Location>);
 
 impl Declarations {
     /// Reads them all in one pass.
@@ -45,7 +25,7 @@ impl Declarations {
         let shared = dwarf.sup().map(Units::of);
         let files = sections.split_files();
         let mut names = Names::new(&own, shared.as_ref());
-        let mut declared = Self::default();
+        let mut found = HashMap::new();
         for unit in own.iter() {
             in_full(&dwarf, unit, &files, &mut |with_unit, full, is_split| {
                 names.begin_unit(is_split);
@@ -55,33 +35,26 @@ impl Declarations {
                         continue;
                     }
                     let code = ranges(with_unit, full, entry);
-                    let is_inlined = entry.attr_value(gimli::DW_AT_inline).is_some();
-                    if code.is_empty() && !is_inlined {
+                    if code.is_empty() {
                         continue;
                     }
                     let Some(place) = names.declaration(with_unit, full, (&dwarf, unit), entry) else { continue };
                     for range in code {
-                        declared.with_code.entry(range.start).or_insert_with(|| place.clone());
+                        found.entry(range.start).or_insert_with(|| place.clone());
                     }
-                    let origin = Origin::of(full, &AttributeValue::UnitRef(entry.offset())).filter(|_| is_inlined);
-                    declared.inlined.extend(origin.map(|origin| (origin, place)));
                 }
             });
         }
-        declared
+        Self(found)
     }
 
     /// Where the function whose code starts at a link address is declared.
     pub(crate) fn at(&self, start: u64) -> Option<&Location> {
-        self.with_code.get(&start)
+        self.0.get(&start)
     }
 
-    /// Where the function is declared that an entry with code is of, be it its own or that of a call that was replaced by it.
+    /// Where the function with an entry is declared, which has code.
     pub(crate) fn of<'a>(&self, dwarf: &Dwarf<Reader<'a>>, unit: &Unit<Reader<'a>>, entry: &Entry<'a>) -> Option<&Location> {
-        if entry.tag() == gimli::DW_TAG_inlined_subroutine {
-            let origin = entry.attr_value(gimli::DW_AT_abstract_origin)?;
-            return self.inlined.get(&Origin::of(unit, &origin)?);
-        }
         self.at(ranges(dwarf, unit, entry).first()?.start)
     }
 }
